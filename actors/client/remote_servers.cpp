@@ -1,6 +1,7 @@
 #include "actors/client/remote_servers.hpp"
 
 #include <functional>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -144,13 +145,14 @@ struct RemoteState {
   };
 
   actor::Answer<remote_servers::Used> use(const remote_servers::Use& msg) {
-    if (msg.addresses.empty() || msg.addresses.size() > remote_servers::most_addresses)
+    const std::set<std::string> addresses{msg.addresses.begin(), msg.addresses.end()};
+    if (addresses.empty() || addresses.size() > remote_servers::most_addresses)
       return Error{Errc::invalid_argument,
                    fmt::format("expected 1 to {} addresses of servers, not {}",
-                               remote_servers::most_addresses, msg.addresses.size())};
-    const auto pings = std::make_shared<Pings>(Pings{.open = msg.addresses.size()});
+                               remote_servers::most_addresses, addresses.size())};
+    const auto pings = std::make_shared<Pings>(Pings{.open = addresses.size()});
     auto promise = self->make_response_promise<remote_servers::Used>();
-    for (const auto& address : msg.addresses)
+    for (const auto& address : addresses)
       ping(address, [this, pings, promise, address](const Result<Bytes>& answer) {
         if (answer)
           pings->alive.push_back(address);
@@ -177,7 +179,7 @@ struct RemoteState {
   void settle(Pings& pings, const actor::Promise<remote_servers::Used>& promise) {
     if (pings.alive.empty())
       return promise.deliver(
-          Error{Errc::unavailable, fmt::format("{}", fmt::join(pings.failures, "; "))});
+          Error{Errc::rejected, fmt::format("{}", fmt::join(pings.failures, "; "))});
     const remote_servers::Used used{pings.alive.size()};
     servers.replace(std::move(pings.alive));
     publish();

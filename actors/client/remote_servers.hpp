@@ -41,7 +41,7 @@ namespace remote_servers {
 inline constexpr std::size_t most_addresses = 100;
 
 /// From now on these servers are used: those of them that answer, each of which is asked once.
-/// Until a server says otherwise with a lease. `unavailable` with each one's reason when none does.
+/// Until a server says otherwise with a lease. `rejected` with each one's reason when none does.
 struct Use {
   using is_message = void;
   std::vector<std::string> addresses;  ///< "10.0.0.7:4647"; some.

@@ -81,7 +81,8 @@ TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: the answer to another question
 TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: an operator's servers are those that answer") {
   using remote_servers::Use;
   using remote_servers::Used;
-  const auto used = ask<Used>(servers, Use{{"10.0.0.8:4647", "192.0.2.1:4647", "10.0.0.9:4647"}});
+  const auto used = ask<Used>(
+      servers, Use{{"10.0.0.8:4647", "192.0.2.1:4647", "10.0.0.9:4647", "10.0.0.8:4647"}});
   REQUIRE((used->has_value() && (*used)->has_value()));
   CHECK((**used)->count == 2);
   auto now = list->addresses();
@@ -94,9 +95,10 @@ TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: servers stay as they are when 
   using remote_servers::Used;
   const auto refused = ask<Used>(servers, Use{{"192.0.2.1:4647"}});
   REQUIRE(refused->has_value());
-  CHECK(
-      (*refused)->error()
-      == Error{Errc::unavailable, "Server at address 192.0.2.1:4647 failed ping: nobody listens"});
+  CHECK((*refused)->error()
+        == Error{Errc::rejected, "Server at address 192.0.2.1:4647 failed ping: nobody listens"});
+  const auto twice = ask<Used>(servers, Use{{"192.0.2.1:4647", "192.0.2.1:4647"}});
+  CHECK((*twice)->error() == (*refused)->error());  // it is told once
   const auto none = ask<Used>(servers, Use{});
   CHECK((*none)->error().what == "expected 1 to 100 addresses of servers, not 0");
   CHECK(list->addresses() == std::vector<std::string>{"10.0.0.7:4647"});
