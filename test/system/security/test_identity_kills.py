@@ -13,7 +13,7 @@ import unittest
 import cluster
 import harness
 from harness import needs_failpoints, shell_job, wait_until
-from tokens import header_of, key_of, unpadded, verify_rs256
+from tasks.tokens import header_of, key_of, unpadded, verify_rs256
 
 SECOND = 10 ** 9
 TTL = 10

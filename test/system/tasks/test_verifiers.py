@@ -18,7 +18,7 @@ from cluster import Cluster
 from harness import Agent, wait_until
 from plugins.go_modules import excuse, go_program, probe
 from tasks.test_identities import SECOND, claims_of, identified
-from tokens import header_of, key_of, unpadded, verify_rs256
+from tasks.tokens import header_of, key_of, unpadded, verify_rs256
 
 # Whether there is time for more, and downloads are wanted.
 IS_NIGHT = os.environ.get("NOMADCTL_NIGHTLY") == "1"
