@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
