@@ -16,6 +16,7 @@
 #include "cli/api_command.hpp"
 #include "cli/input.hpp"
 #include "cli/run.hpp"
+#include "cli/var/child_group.hpp"
 #include "cli/var/lock_lease.hpp"
 #include "cli/var/specification.hpp"
 #include "cli/var/var_view.hpp"
@@ -36,6 +37,11 @@ constexpr std::string_view default_time = "15s";
 
 /// So that programs that are started at once do not ask at once.
 constexpr std::uint64_t longest_first_wait_ms = 100;
+
+constexpr std::chrono::milliseconds longest_wait{60'000};
+
+/// That the terminal has stopped the child wakes nobody.
+constexpr std::chrono::milliseconds longest_at_terminal{100};
 
 struct LockOptions : ApiCommand {
   using ApiCommand::ApiCommand;
@@ -137,8 +143,6 @@ host::SpawnOptions child_of(const LockOptions& options, const std::vector<std::s
   child.descriptors = {{0, 0}, {1, 1}, {2, 2}};
   child.directory = "";
   child.dies_with_thread = true;
-  // A group of its own may not read the terminal.
-  child.group = isatty(STDIN_FILENO) != 0 ? host::ProcessGroup::callers : host::ProcessGroup::own;
   if (!options.shell) {
     child.program = words[0];
     child.arguments.assign(words.begin() + 1, words.end());
@@ -211,27 +215,29 @@ private:
 
   void start() {
     options_.say("Variable locked, ready to execute");
-    auto spawned = host::spawn(child_);
-    if (!spawned)
-      return lease_.child_ended("error executing protected function: " + spawned.error().what);
-    running_ = std::move(*spawned);
+    auto started = ChildGroup::start(child_);
+    if (!started)
+      return lease_.child_ended("error executing protected function: " + started.error().what);
+    running_.emplace(std::move(*started));
     lease_.started();
   }
 
-  /// The child, and what it has started where that is a group of its own.
   void signal(int number) {
-    if (!running_) return;
-    const bool is_group = child_.group == host::ProcessGroup::own;
-    ::kill(is_group ? -running_->pid : running_->pid, number);
+    if (running_) running_->signal(number);
   }
 
+  /// A child that was stopped goes on here, where it is known that the lock is still held, or that
+  /// the child was told to end.
   void wait(const CaughtSignals& signals) {
+    if (std::exchange(goes_on_, false) && running_) running_->resume();
     pollfd watched[]{{signals.descriptor(), POLLIN, 0},
-                     {running_ ? running_->process.get() : -1, POLLIN, 0}};
+                     {running_ ? running_->descriptor() : -1, POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(lease_.wake() - Clock::now());
-    constexpr auto longest = std::chrono::milliseconds{60'000};
+    const auto longest = is_at_terminal_ ? longest_at_terminal : longest_wait;
     ::poll(watched, 2, static_cast<int>(std::clamp(left, 0ms, longest).count()));
+    if (running_ && is_at_terminal_) running_->pass_stop_on();
     for (const int number : signals.take()) {
+      if (number == SIGCONT) goes_on_ = is_at_terminal_;
       if (number == SIGWINCH || number == SIGCONT) continue;
       signal(number);
       lease_.stop();
@@ -240,10 +246,9 @@ private:
   }
 
   void reap() {
-    int status = 0;
-    if (::waitpid(running_->pid, &status, 0) != running_->pid) return;
+    const auto status = running_->reap();
     running_.reset();
-    const auto problem = end_of(status);
+    const auto problem = status ? end_of(*status) : status.error().what;
     lease_.child_ended(problem.empty() ? "" : "error executing protected function: " + problem);
   }
 
@@ -251,7 +256,9 @@ private:
   LockCalls calls_;
   LockLease lease_;
   host::SpawnOptions child_;
-  std::optional<host::Spawned> running_;
+  std::optional<ChildGroup> running_;
+  const bool is_at_terminal_ = ::isatty(STDIN_FILENO) != 0;
+  bool goes_on_ = false;  ///< After the terminal has stopped it and us.
 };
 
 /// The specification that the arguments point to, and the path; both are removed from them.

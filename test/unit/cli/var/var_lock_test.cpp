@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "test/support/eventually.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/cli/fake_agent.hpp"
 
@@ -40,6 +41,18 @@ TEST_CASE_FIXTURE(LockedAgent,
 
   CHECK(lock({"-shell=false", "app", "/no/such/program"}) == 1);
   CHECK(err.starts_with("Lock error: error executing protected function: "));
+  CHECK(asked.size() == 2);
+}
+
+TEST_CASE_FIXTURE(LockedAgent,
+                  "var lock: nothing that the child has started goes on without the lock") {
+  const auto file = dir.file("pid");
+  CHECK(lock({"app", "sleep 1000 & echo $! > " + file}) == 0);
+
+  pid_t pid = 0;
+  std::ifstream{file} >> pid;
+  REQUIRE(pid > 0);
+  CHECK(test::has_ended(pid));
   CHECK(asked.size() == 2);
 }
 
