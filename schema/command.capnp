@@ -237,7 +237,8 @@ struct VariableApply {
 # Locks a variable, or lifts its lock.
 struct VariableLocking {
   release @0 :Bool;
-  # Its lock's id is the one that is taken or given up. Of one that is locked also what it is to hold.
+  # Its lock's id is the one that is taken or given up. Of one that is locked also what it is to hold;
+  # of a release the modifyIndex that it must have, or 0.
   variable @1 :Variable.Variable;
   keepData @2 :Bool;                   # what is stored stays, if there is something
   region @3 :Text;                     # as of VariableApply

@@ -26,7 +26,8 @@ cluster::LockTimers::Lock lock_of(schema::Variable::Reader variable) {
   const auto lock = variable.getLock();
   return {.id = copy(lock.getId()),
           .ttl = std::chrono::nanoseconds{lock.getTtl()},
-          .delay = std::chrono::nanoseconds{lock.getLockDelay()}};
+          .delay = std::chrono::nanoseconds{lock.getLockDelay()},
+          .index = variable.getModifyIndex()};
 }
 
 struct LockTrackerState {
@@ -59,6 +60,8 @@ struct LockTrackerState {
     const auto snapshot = store->snapshot();
     for (const auto& variable : msg.variables)
       look_at(snapshot, variable);
+    for (const auto& [variable, id, index] : msg.written)
+      timers.written(variable, id, index);
     arm();
   }
 
@@ -103,11 +106,13 @@ struct LockTrackerState {
               "the lock of variable \"{}\" in namespace \"{}\" was not renewed: it is lifted", path,
               ns);
     writes->propose(
-        cluster::release_lock(ns, path, due.id, unix_now()),
-        [ns, path](const Result<Committed>& done) {
-          // Its holder may have given it up meanwhile.
-          if (done || done.error().code == Errc::conflict || done.error().code == Errc::not_found)
-            return;
+        cluster::release_lock(ns, path, due.id, unix_now(), due.index),
+        [this, due, ns, path](const Result<Committed>& done) {
+          if (done) return;
+          timers.failed(due, self->now());
+          arm();
+          // Its holder may have given it up meanwhile, have taken it again, or have written.
+          if (done.error().code == Errc::conflict || done.error().code == Errc::not_found) return;
           log::warn("locks",
                     "lifting the lock of variable \"{}\" in namespace \"{}\": {}; tried "
                     "again in {} s",

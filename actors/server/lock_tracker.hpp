@@ -3,11 +3,13 @@
 // Owns:   the times of all locks (runtime/cluster/variables/lock_timers), made from the state when
 //         leadership begins: each lock then has its whole TTL again. Renewals are nowhere else.
 // Takes:  Lead, LocksChanged from whoever hears of applied commands, RenewLock.
-// Writes: the release of a lock whose delay is over.
+// Writes: the release of a lock whose delay is over, at the index that is known of it: one that its
+//         holder has taken again meanwhile stays. Of a variable one at a time.
 // Parent: server, restart. Who waits for an answer is told `unavailable`.
 // Ends:   by the parent's exit message.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,10 +21,19 @@
 
 namespace nomad::server {
 
-/// Locks of these variables (their keys) were taken or lifted, and a snapshot shows it.
+/// What has happened to variables (by their keys) with locks, and a snapshot shows.
 struct LocksChanged {
   using is_message = void;
-  std::vector<std::string> variables;
+
+  /// Its holder has changed what it holds; the lock is as before.
+  struct Written {
+    std::string variable;
+    std::string id;           ///< The lock's.
+    std::uint64_t index = 0;  ///< The row's ModifyIndex since.
+  };
+
+  std::vector<std::string> variables;  ///< Whose locks were taken or lifted.
+  std::vector<Written> written = {};
 };
 
 /// The holder of the lock `id` holds on to it. Refused with `conflict` when it is lost.

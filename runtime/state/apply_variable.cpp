@@ -133,12 +133,16 @@ void Applier::lock_variable(schema::VariableLocking::Reader command,
 }
 
 /// What the variable holds stays: a release that comes late must not undo what others have written.
+/// One with an index is for what was there at that index: who holds the lock may have taken it
+/// again since, with the same id.
 void Applier::release_variable(schema::VariableLocking::Reader command,
                                const Object<schema::Variable>& stored) {
   const auto variable = command.getVariable();
   if (!stored) return refuse(Errc::not_found, "variable doesn't exist");
   if (!stored->hasLock() || stored->getLock().getId() != variable.getLock().getId())
     return refuse_locked(variable, stored->hasLock());
+  const auto seen = variable.getModifyIndex();
+  if (seen != 0 && seen != stored->getModifyIndex()) return refuse_locked(variable, true);
   Draft<schema::Variable> draft{stored};
   draft->disownLock();
   draft->setModifyTime(variable.getModifyTime());

@@ -69,7 +69,7 @@ struct Outcome {
   bool concerns_leader() const {
     return replaced || settings_changed || !evals.empty() || !nodes_opened.empty()
            || !nodes_freed.empty() || !quotas_opened.empty() || !locking.empty()
-           || !jobs_stopped.empty();
+           || !jobs_stopped.empty() || (variable && variable->hasLock());
   }
 };
 

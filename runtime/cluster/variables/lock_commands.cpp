@@ -69,7 +69,8 @@ Result<> check_renewal(const state::Snapshot& snapshot,
 Object<schema::Command> release_lock(std::string_view ns,
                                      std::string_view path,
                                      std::string_view id,
-                                     std::int64_t now) {
+                                     std::int64_t now,
+                                     std::uint64_t index) {
   Draft<schema::Command> draft;
   auto locking = draft->initVariableLocking();
   locking.setRelease(true);
@@ -77,6 +78,7 @@ Object<schema::Command> release_lock(std::string_view ns,
   variable.setNamespace(text(std::string{ns}));
   variable.setPath(text(std::string{path}));
   variable.setModifyTime(now);
+  variable.setModifyIndex(index);
   variable.initLock().setId(text(std::string{id}));
   return draft.freeze();
 }

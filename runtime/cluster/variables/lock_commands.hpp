@@ -50,10 +50,12 @@ Result<> check_renewal(const state::Snapshot& snapshot,
                        std::string_view path,
                        std::string_view id);
 
-/// Lifts the lock of that id from a variable (`now`: Unix nanoseconds).
+/// Lifts the lock of that id from a variable (`now`: Unix nanoseconds); with an `index` only while
+/// that is the ModifyIndex of its row, or it is a `conflict`.
 Object<schema::Command> release_lock(std::string_view ns,
                                      std::string_view path,
                                      std::string_view id,
-                                     std::int64_t now);
+                                     std::int64_t now,
+                                     std::uint64_t index = 0);
 
 }  // namespace nomad::cluster

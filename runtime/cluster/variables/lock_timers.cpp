@@ -1,5 +1,7 @@
 #include "runtime/cluster/variables/lock_timers.hpp"
 
+#include <algorithm>
+
 namespace nomad::cluster {
 namespace {
 
@@ -24,7 +26,15 @@ void LockTimers::held(const std::string& variable, Lock lock, TimePoint now) {
   const auto known = locks_.try_emplace(variable).first;
   known->second.lock = std::move(lock);
   known->second.is_lost = false;
+  known->second.lifting.reset();
   move_to(known, deadline);
+}
+
+void LockTimers::written(const std::string& variable, std::string_view id, std::uint64_t index) {
+  const auto known = locks_.find(variable);
+  if (known == locks_.end() || known->second.lock.id != id) return;
+  auto& at = known->second.lock.index;
+  at = std::max(at, index);  // What is told later may be older than what was seen in the state.
 }
 
 void LockTimers::lifted(const std::string& variable) {
@@ -57,14 +67,22 @@ std::vector<LockTimers::Due> LockTimers::take_due(TimePoint now, std::size_t mos
     const auto lock = locks_.find(by_deadline_.begin()->second);
     auto& timed = lock->second;
     if (timed.is_lost) {
-      due.push_back({lock->first, timed.lock.id});
-      move_to(lock, now + retry_after);
+      due.push_back({lock->first, timed.lock.id, timed.lock.index});
+      by_deadline_.erase(by_deadline_.begin());
+      timed.lifting = timed.lock.index;
     } else {
       timed.is_lost = true;
       move_to(lock, timed.deadline + timed.lock.delay);
     }
   }
   return due;
+}
+
+void LockTimers::failed(const Due& due, TimePoint now) {
+  const auto known = locks_.find(due.variable);
+  if (known == locks_.end() || known->second.lifting != due.index) return;  // Taken since.
+  known->second.lifting.reset();
+  move_to(known, now + retry_after);
 }
 
 }  // namespace nomad::cluster

@@ -44,6 +44,18 @@ struct Locks : test::ServerFixture {
     commit();
   }
 
+  /// Its holder does.
+  void write_as(std::string_view path, std::string_view id) {
+    write([&](schema::Command::Builder command) {
+      auto apply = command.initVariableApply();
+      apply.setLockId(text(id));
+      auto variable = apply.initVariable();
+      variable.setNamespace("default");
+      variable.setPath(text(path));
+      variable.setKeyId("k1");
+    });
+  }
+
   static std::string key_of(std::string_view path) { return state::join_key("default", path); }
 
   void pass(std::chrono::nanoseconds time) {
@@ -134,4 +146,45 @@ TEST_CASE_FIXTURE(Locks, "lock tracker: the lock that came after a released one 
 
   CHECK(is_locked("a"));
   CHECK(renew("a", "id-b").empty());
+}
+
+TEST_CASE_FIXTURE(Locks, "lock tracker: a lock that was taken again under its id is not lifted") {
+  lead();
+  take("a", "id-a");
+  pass(24s);
+  lock("a", "id-a");  // Its holder is back; the tracker has not been told yet.
+  pass(2s);
+  CHECK(is_locked("a"));
+
+  tell(tracker, LocksChanged{{key_of("a")}});
+  pass(19s);
+  CHECK(is_locked("a"));
+  CHECK(renew("a", "id-a").empty());
+  pass(26s);
+  CHECK_FALSE(is_locked("a"));
+}
+
+TEST_CASE_FIXTURE(Locks, "lock tracker: what its holder writes keeps no lock from being lifted") {
+  lead();
+  take("a", "id-a");
+  pass(15s);
+  write_as("a", "id-a");
+  const auto index = state().variable("default", "a")->getModifyIndex();
+  tell(tracker, LocksChanged{{}, {{key_of("a"), "id-a", index}}});
+
+  pass(11s);
+
+  CHECK_FALSE(is_locked("a"));
+}
+
+TEST_CASE_FIXTURE(Locks, "lock tracker: one release is on its way, and is tried again") {
+  lead();
+  take("a", "id-a");
+  advance(60s);
+  CHECK(refuse() == 1);
+
+  advance(9s);
+  CHECK(refuse() == 0);
+  pass(2s);
+  CHECK_FALSE(is_locked("a"));
 }

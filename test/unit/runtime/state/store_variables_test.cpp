@@ -224,7 +224,7 @@ struct Locks : Variables {
     });
   }
 
-  Outcome release(std::string_view id) {
+  Outcome release(std::string_view id, std::uint64_t seen = 0) {
     return run([&](auto command) {
       auto locking = command.initVariableLocking();
       locking.setRelease(true);
@@ -232,6 +232,7 @@ struct Locks : Variables {
       variable.setNamespace("default");
       variable.setPath("app/db");
       variable.setModifyTime(5);
+      variable.setModifyIndex(seen);
       variable.initLock().setId(text(id));
     });
   }
@@ -345,6 +346,23 @@ TEST_CASE("locks: taken again by its holder a lock stays as it was agreed on") {
   CHECK(again.locking == locking_of);
   CHECK(state.data() == "newer");
   CHECK(state.stored()->getLock().getTtl() == first.variable->getLock().getTtl());
+}
+
+TEST_CASE("locks: a release at an index lifts nothing that was taken or written since") {
+  Locks state;
+  const auto taken = state.lock("id-1", "mine").variable->getModifyIndex();
+  const auto again = state.lock("id-1", "mine").variable->getModifyIndex();
+  const auto late = state.release("id-1", taken);
+  REQUIRE(late.error);
+  CHECK(late.error->code == Errc::conflict);
+  CHECK(late.error->what == "attempting to modify locked variable");
+  CHECK(state.stored()->hasLock());
+
+  const auto written = state.write_as("id-1");
+  CHECK(written.concerns_leader());
+  CHECK(state.release("id-1", again).error);
+  CHECK_FALSE(state.release("id-1", written.variable->getModifyIndex()).error);
+  CHECK_FALSE(state.stored()->hasLock());
 }
 
 TEST_CASE("locks: a holder that deletes the variable gives its lock up") {

@@ -12,7 +12,7 @@ const LockTimers::TimePoint start{};
 
 LockTimers with_lock() {
   LockTimers timers;
-  timers.held("a", {"id-a", 10s, 5s}, start);
+  timers.held("a", {"id-a", 10s, 5s, 7}, start);
   return timers;
 }
 
@@ -27,7 +27,7 @@ TEST_CASE(
   CHECK(timers.take_due(start + 20s, 9).empty());
   CHECK(timers.next() == start + 25s);
   CHECK(timers.take_due(start + 25s - 1ns, 9).empty());
-  CHECK(timers.take_due(start + 25s, 9) == std::vector<LockTimers::Due>{{"a", "id-a"}});
+  CHECK(timers.take_due(start + 25s, 9) == std::vector<LockTimers::Due>{{"a", "id-a", 7}});
 }
 
 TEST_CASE("lock timers: a renewal counts from when it comes") {
@@ -66,10 +66,14 @@ TEST_CASE("lock timers: who takes a lost lock again before anybody else could ho
 TEST_CASE("lock timers: one that cannot be lifted comes again, one that was lifted does not") {
   auto timers = with_lock();
   timers.take_due(start + 20s, 9);
-  REQUIRE(timers.take_due(start + 25s, 9).size() == 1);
+  const auto due = timers.take_due(start + 25s, 9);
+  REQUIRE(due.size() == 1);
 
-  CHECK(timers.take_due(start + 34s, 9).empty());
-  CHECK(timers.take_due(start + 35s, 9).size() == 1);
+  CHECK_FALSE(timers.next());  // Until it is known what came of it.
+  CHECK(timers.take_due(start + 90s, 9).empty());
+  timers.failed(due[0], start + 90s);
+  CHECK(timers.take_due(start + 100s - 1ns, 9).empty());
+  CHECK(timers.take_due(start + 100s, 9) == due);
   timers.lifted("a");
   timers.lifted("a");
   CHECK_FALSE(timers.next());
@@ -81,10 +85,40 @@ TEST_CASE("lock timers: what is due comes oldest first, and no more than is aske
   timers.held("late", {"1", 20s, 0s}, start);
   timers.held("soon", {"2", 10s, 0s}, start);
 
-  CHECK(timers.take_due(start + 40s, 1) == std::vector<LockTimers::Due>{{"soon", "2"}});
-  CHECK(timers.take_due(start + 40s, 9) == std::vector<LockTimers::Due>{{"late", "1"}});
+  CHECK(timers.take_due(start + 40s, 1) == std::vector<LockTimers::Due>{{"soon", "2", 0}});
+  CHECK(timers.take_due(start + 40s, 9) == std::vector<LockTimers::Due>{{"late", "1", 0}});
   timers.clear();
   CHECK_FALSE(timers.next());
+}
+
+TEST_CASE("lock timers: a release that failed is not the next one's of a lock taken again") {
+  auto timers = with_lock();
+  timers.take_due(start + 20s, 9);
+  const auto first = timers.take_due(start + 25s, 9);
+  REQUIRE(first.size() == 1);
+
+  timers.held("a", {"id-a", 10s, 5s, 8}, start + 26s);
+  timers.failed(first[0], start + 27s);
+
+  CHECK(timers.next() == start + 46s);
+  CHECK(timers.renew("a", "id-a", start + 28s));
+  timers.take_due(start + 48s, 9);
+  const auto second = timers.take_due(start + 53s, 9);
+  CHECK(second == std::vector<LockTimers::Due>{{"a", "id-a", 8}});
+  timers.failed(first[0], start + 54s);
+  CHECK_FALSE(timers.next());
+}
+
+TEST_CASE("lock timers: what its holder writes renews nothing, and moves its index") {
+  auto timers = with_lock();
+  timers.written("a", "id-a", 9);
+  timers.written("a", "id-a", 8);  // Told late.
+  timers.written("a", "id-b", 20);
+  timers.written("b", "id-a", 21);
+
+  CHECK(timers.next() == start + 20s);
+  timers.take_due(start + 20s, 9);
+  CHECK(timers.take_due(start + 25s, 9) == std::vector<LockTimers::Due>{{"a", "id-a", 9}});
 }
 
 TEST_CASE("lock timers: another lock on the same variable has times of its own") {
