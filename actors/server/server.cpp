@@ -116,9 +116,16 @@ identity::IssuingKeys issuing_keys(const ServerParts& parts) {
 /// Bounded by what the log takes at once.
 void tell_of_locks(const LockTracker& tracker, const OutcomeFeed::Outcomes& outcomes) {
   LocksChanged changed;
-  for (const auto& outcome : outcomes)
-    if (!outcome->locking.empty()) changed.variables.push_back(outcome->locking);
-  if (!changed.variables.empty()) actor::tell(tracker, std::move(changed));
+  for (const auto& outcome : outcomes) {
+    const auto& variable = outcome->variable;
+    if (!outcome->locking.empty())
+      changed.variables.push_back(outcome->locking);
+    else if (!outcome->error && variable && variable->hasLock())
+      changed.written.push_back({state::kind::Variables::key(*variable),
+                                 copy(variable->getLock().getId()), variable->getModifyIndex()});
+  }
+  if (!changed.variables.empty() || !changed.written.empty())
+    actor::tell(tracker, std::move(changed));
 }
 
 }  // namespace
