@@ -201,23 +201,59 @@ Result<std::string> RsaKey::sign(std::string_view text) const {
   return signature;
 }
 
-RsaKeyOf rsa_keys(std::shared_ptr<security::Keyring> keyring) {
-  struct Kept {
-    std::mutex guard;
-    std::map<std::string, std::shared_ptr<const RsaKey>, std::less<>> keys;
+struct RsaKeyOf::Kept {
+  using Key = std::shared_ptr<const RsaKey>;
+
+  /// Of one key. Who makes it has `making`, which nobody waits for who wants another one.
+  struct Slot {
+    std::mutex making;
+    Key key{};  ///< Null: it is being made, or has failed to be. Of `guard`.
   };
 
-  return [keyring = std::move(keyring), kept = std::make_shared<Kept>()](
-             const Object<schema::RootKey>& row) -> Result<std::shared_ptr<const RsaKey>> {
-    if (!row) return Error{Errc::unavailable, "there is no root key yet; try again"};
-    if (!keyring) return Error{Errc::unavailable, "this server has no keyring"};
-    const auto id = view(row->getKeyId());
-    const std::lock_guard lock{kept->guard};  // Also while it is made: once is enough.
-    if (const auto found = kept->keys.find(id); found != kept->keys.end()) return found->second;
-    const auto seed = NOMAD_TRY(keyring->derive(row, rsa_purpose));
-    auto key = std::make_shared<const RsaKey>(NOMAD_TRY(RsaKey::from_seed(id, seed)));
-    return kept->keys.emplace(std::string{id}, std::move(key)).first->second;
-  };
+  Key find(std::string_view id) {
+    const std::lock_guard lock{guard};
+    const auto found = slots.find(id);
+    return found == slots.end() ? nullptr : found->second->key;
+  }
+
+  std::shared_ptr<Slot> slot(std::string_view id) {
+    const std::lock_guard lock{guard};
+    auto& slot = slots[std::string{id}];
+    if (!slot) slot = std::make_shared<Slot>();
+    return slot;
+  }
+
+  std::shared_ptr<security::Keyring> keyring{};
+  std::mutex guard{};  ///< Never held for long.
+  std::map<std::string, std::shared_ptr<Slot>, std::less<>> slots{};
+};
+
+RsaKeyOf::RsaKeyOf(std::shared_ptr<security::Keyring> keyring) : kept_{std::make_shared<Kept>()} {
+  kept_->keyring = std::move(keyring);
+}
+
+Result<std::shared_ptr<const RsaKey>> RsaKeyOf::operator()(
+    const Object<schema::RootKey>& row) const {
+  if (!row) return Error{Errc::unavailable, "there is no root key yet; try again"};
+  if (!kept_ || !kept_->keyring) return Error{Errc::unavailable, "this server has no keyring"};
+  const auto id = view(row->getKeyId());
+  if (auto key = kept_->find(id)) return key;
+  const auto seed = NOMAD_TRY(kept_->keyring->derive(row, rsa_purpose));
+  const auto slot = kept_->slot(id);
+  const std::lock_guard making{slot->making};
+  if (auto key = kept_->find(id)) return key;  // Made while this waited.
+  auto key = std::make_shared<const RsaKey>(NOMAD_TRY(RsaKey::from_seed(id, seed)));
+  const std::lock_guard lock{kept_->guard};
+  return slot->key = std::move(key);
+}
+
+bool RsaKeyOf::takes_long(const Object<schema::RootKey>& row) const {
+  if (!row || !kept_ || !kept_->keyring || kept_->find(view(row->getKeyId()))) return false;
+  return kept_->keyring->derive(row, rsa_purpose).has_value();
+}
+
+RsaKeyOf rsa_keys(std::shared_ptr<security::Keyring> keyring) {
+  return RsaKeyOf{std::move(keyring)};
 }
 
 }  // namespace nomad::identity

@@ -11,7 +11,6 @@
 // Pure; thread-safe. Tests: rsa_key_test.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,10 +58,31 @@ private:
   std::shared_ptr<evp_pkey_st> key_;
 };
 
-/// A root key's RSA key by its row. Kept: the same row gives the same object. Thread-safe; who asks
-/// first waits while it is made, and with him whoever asks meanwhile.
-using RsaKeyOf
-    = std::function<Result<std::shared_ptr<const RsaKey>>(const Object<schema::RootKey>&)>;
+/// A root key's RSA key by its row. Kept: the same row gives the same object, and copies share what
+/// they keep. Who asks first waits while it is made, and with him whoever asks for the same one
+/// meanwhile. Thread-safe.
+class RsaKeyOf {
+public:
+  /// Knows none: empty.
+  RsaKeyOf() = default;
+
+  /// Derives them from the root keys of `keyring` (null: this server has none, and so no key).
+  explicit RsaKeyOf(std::shared_ptr<security::Keyring> keyring);
+
+  explicit operator bool() const { return kept_ != nullptr; }
+
+  /// `unavailable`: there is no row, no keyring, or its key can't be opened yet; `corrupt`: never
+  /// here; `internal`: OpenSSL has failed.
+  Result<std::shared_ptr<const RsaKey>> operator()(const Object<schema::RootKey>& row) const;
+
+  /// Whether asking for it now takes long: it can be made, and is not yet. Waits for nobody.
+  bool takes_long(const Object<schema::RootKey>& row) const;
+
+private:
+  struct Kept;
+
+  std::shared_ptr<Kept> kept_;
+};
 
 RsaKeyOf rsa_keys(std::shared_ptr<security::Keyring> keyring);
 
