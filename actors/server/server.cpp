@@ -147,7 +147,9 @@ Duties start_duties(const Server& server,
   const auto data
       = spawn_data_endpoint(owner, store, parts.keyring, parts.lease, options.enforces_access);
   const auto identities = spawn_identity_endpoint(owner, store, issuing_keys(parts), parts.lease,
-                                                  options.oidc_issuer, options.detached_workers);
+                                                  {.issuer = options.oidc_issuer,
+                                                   .detached = options.detached_workers,
+                                                   .makes_keys = options.detached_workers});
   options.heartbeats.random_seed = random.next();
   options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);

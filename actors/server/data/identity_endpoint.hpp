@@ -1,14 +1,16 @@
 // IdentityEndpoint: signs identities of tasks and services for the nodes that run them.
 //
-// Owns:   the questions that are being answered: a part of one in each of its turns; a thread of
-// its
-//         own, for a signature by RS256 takes 1 ms, and the first one of a root key up to 0.5 s;
-//         the signatures by RS256 that stay the same.
-// Takes:  the door's signIdentities.
+// Owns:   the questions that are being answered, one of a node at most: a part of one in each of
+//         its turns; a thread of its own, for a signature by RS256 takes 1 ms, and the key of a
+//         root key up to 0.5 s, which it makes when its row appears; the signatures by RS256 that
+//         stay the same.
+// Takes:  the door's signIdentities. One that has waited for too long is refused, and so is one for
+//         which there is no room: what is left is answered while the node still waits for it.
 // Parent: server, restart. Nodes ask again.
 // Ends:   by the parent's exit message.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -23,13 +25,24 @@ namespace nomad::server {
 /// Of one question.
 inline constexpr std::size_t most_identities = 10'000;
 
-/// With a lease, nodes are answered only while it holds. `issuer`: who third parties know the
-/// servers as; "" for nobody. Without `detached`, in deterministic tests, it has no thread.
+/// A node waits 30 s for its answer, from before its question comes here until it is back. One that
+/// has waited for as long here is `unavailable`.
+inline constexpr std::chrono::seconds signing_patience{20};
+
+/// Of all questions: about what is signed by RS256 in that time. Beyond it they are `overloaded`.
+inline constexpr std::size_t most_waiting = 2 * most_identities;
+
+struct IdentityEndpointOptions {
+  std::string issuer{};    ///< Who third parties know the servers as; "" for nobody.
+  bool detached = true;    ///< Not in deterministic tests: then it has no thread.
+  bool makes_keys = true;  ///< As soon as their rows appear, not when they are first asked for.
+};
+
+/// With a lease, nodes are answered only while it holds.
 NodeDoor spawn_identity_endpoint(const actor::Owner& owner,
                                  std::shared_ptr<state::Store> store,
                                  identity::IssuingKeys keys,
                                  std::shared_ptr<const raft::LeaderLease> lease,
-                                 std::string issuer,
-                                 bool detached = true);
+                                 IdentityEndpointOptions options);
 
 }  // namespace nomad::server

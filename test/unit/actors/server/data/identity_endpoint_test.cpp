@@ -14,13 +14,12 @@ struct IdentityFixture : test::ServerFixture {
   std::shared_ptr<security::Keyring> keyring
       = security::Keyring::open({.server_id = "one"}).value();
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
-  NodeDoor endpoint = adopt(
-      spawn_identity_endpoint(system(),
-                              store,
-                              {identity::signing_keys(keyring), identity::rsa_keys(keyring)},
-                              lease,
-                              "https://nomad.example",
-                              false));
+  NodeDoor endpoint = adopt(spawn_identity_endpoint(
+      system(),
+      store,
+      {identity::signing_keys(keyring), identity::rsa_keys(keyring)},
+      lease,
+      {.issuer = "https://nomad.example", .detached = false, .makes_keys = false}));
 
   IdentityFixture() {
     lease->set(raft::LeaderLease::unlimited);
@@ -49,10 +48,13 @@ struct IdentityFixture : test::ServerFixture {
     write([&](auto command) { command.initRootKeyUpsert().setKey(*key); });
   }
 
-  Answer<door::Reply> sign(std::vector<std::pair<std::string, std::string>> wanted,
-                           const std::string& name = "") {
+  using Wanted = std::pair<std::string, std::string>;
+
+  Answer<door::Reply> sign(std::vector<Wanted> wanted,
+                           const std::string& name = "",
+                           std::string_view node = "n1") {
     return ask<door::Reply>(
-        endpoint, door::make_ask("n1", [&](auto& question) {
+        endpoint, door::make_ask(node, [&](auto& question) {
           auto list = question.initSignIdentities(static_cast<unsigned>(wanted.size()));
           for (unsigned i = 0; i < list.size(); ++i) {
             list[i].setAllocId(text(wanted[i].first));
@@ -90,7 +92,6 @@ TEST_CASE_FIXTURE(IdentityFixture,
                   "identity_endpoint: those for others are signed by RS256, a few in a turn") {
   add_key();
   const auto answer = sign({70, {"a1", "server"}}, "vault");
-  const auto meanwhile = sign({{"a1", "server"}});
 
   REQUIRE((answer->has_value() && (*answer)->has_value()));
   const auto list = (***answer)->getIdentities();
@@ -101,6 +102,7 @@ TEST_CASE_FIXTURE(IdentityFixture,
     CHECK(jwt.signature.size() == 256);
     CHECK(one.getExpiresAt() - one.getIssuedAt() == 3'600'000'000'000);
   }
+  const auto meanwhile = sign({{"a1", "server"}});
   REQUIRE((meanwhile->has_value() && (*meanwhile)->has_value()));
   const auto own = access::parse_jwt(view((***meanwhile)->getIdentities()[0].getToken())).value();
   CHECK(own.algorithm == "EdDSA");
@@ -150,4 +152,76 @@ TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: it answers its own questi
 
   REQUIRE(answer->has_value());
   CHECK((*answer)->error().what == "that question is not the identity endpoint's");
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: nobody is signed for who waits no more") {
+  add_key();
+  hold("identity_endpoint");
+  const auto first = sign(std::vector<Wanted>(200, {"a1", "server"}));
+  const auto second = sign({{"a1", "server"}}, "", "n2");
+  hold("");
+  REQUIRE(run_one_message());  // A part of the first one,
+  REQUIRE(run_one_message());  // and the second one is put behind it.
+  hold("identity_endpoint");
+  advance(signing_patience - std::chrono::seconds{1});
+  const auto third = sign({{"a1", "server"}}, "", "n3");
+  advance(std::chrono::seconds{1});
+  hold("");
+  settle();
+
+  for (const auto& late : {first, second}) {
+    REQUIRE((late->has_value() && !(*late)->has_value()));
+    CHECK((*late)->error().code == Errc::unavailable);
+    CHECK((*late)->error().what
+          == "the identities were not signed within 20 s, for too many are asked for; try again");
+  }
+  REQUIRE(third->has_value());
+  CHECK((*third)->has_value());
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: a node has one question, the newest") {
+  add_key();
+  hold("identity_endpoint");
+  const auto first = sign(std::vector<Wanted>(200, {"a1", "server"}));
+  const auto other = sign({{"a2", "server"}}, "", "n2");
+  const auto second = sign({{"a1", "server"}});
+  hold("");
+  settle();
+
+  REQUIRE((first->has_value() && !(*first)->has_value()));
+  CHECK((*first)->error().what == "the node has asked anew");
+  REQUIRE((other->has_value() && (*other)->has_value()));
+  REQUIRE((second->has_value() && (*second)->has_value()));
+  CHECK((***second)->getIdentities()[0].getToken().size() > 0);
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: no more wait than are signed in time") {
+  const std::vector<Wanted> many(most_identities, {"a2", "server"});
+  hold("identity_endpoint");
+  std::vector<Answer<door::Reply>> answers;
+  for (const auto* node : {"n1", "n2", "n3"})
+    answers.push_back(sign(many, "", node));
+  hold("");
+  settle();
+
+  REQUIRE((answers[2]->has_value() && !(*answers[2])->has_value()));
+  CHECK((*answers[2])->error().code == Errc::overloaded);
+  CHECK((*answers[2])->error().what == "too many identities wait to be signed; try again");
+  for (const auto& answer : {answers[0], answers[1], sign(many, "", "n3")})
+    CHECK((answer->has_value() && (*answer)->has_value()));
+}
+
+TEST_CASE_FIXTURE(IdentityFixture, "identity_endpoint: keys are made before they are asked for") {
+  add_key();
+  const identity::IssuingKeys keys{identity::signing_keys(keyring), identity::rsa_keys(keyring)};
+  adopt(spawn_identity_endpoint(system(), store, keys, lease, {.detached = false}));
+  settle();
+  CHECK_FALSE(keys.for_others.takes_long(state().active_root_key()));
+
+  const auto next
+      = keyring->make_root_key("99999999-2222-4333-8444-555555555555", 2, {keyring->holder()});
+  CHECK(keys.for_others.takes_long(next));
+  write([&](auto command) { command.initRootKeyUpsert().setKey(*next); });
+  settle();
+  CHECK_FALSE(keys.for_others.takes_long(next));
 }
