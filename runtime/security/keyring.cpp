@@ -15,6 +15,15 @@ namespace {
 /// Who holds a configured secret; alone, the name of wraps made before names had fingerprints.
 constexpr std::string_view secret_holders = "encrypt";
 
+/// So long a wrapping key that failed to open a root key is not asked for it again.
+constexpr std::int64_t pause_after_failure = 5'000'000'000;
+
+/// Keys that were made and not used yet. Each is there for a moment, unless its row is refused.
+constexpr std::size_t most_fresh_keys = 4;
+
+/// What a wrapping key is tried with that has wrapped no root key.
+constexpr std::string_view trial = "trial of a wrapping key";
+
 bool is_of_secret(std::string_view recipient) {
   return recipient.substr(0, recipient.find(' ')) == secret_holders;
 }
@@ -112,6 +121,25 @@ bool can_use(schema::KeyHolder::Reader holder, std::string_view name) {
   return false;
 }
 
+/// Wraps, and has it unwrapped: nobody is to rely on a wrap that may never open.
+void wrap_and_try(const std::shared_ptr<WrappingKey>& by,
+                  const std::string& place,
+                  const std::shared_ptr<const Secret>& content,
+                  WrappingKey::Wrapped done) {
+  by->wrap(place, *content,
+           [weak = std::weak_ptr{by}, place, content, done = std::move(done)](Result<Bytes> made) {
+             const auto key = weak.lock();
+             if (!made || !key) return done(std::move(made));
+             const auto sealed = std::make_shared<Bytes>(std::move(*made));
+             key->unwrap(place, *sealed, [content, sealed, done](Result<Secret> again) {
+               if (!again) return done(again.error().within("unwrapping what it has wrapped"));
+               if (!again->equals(*content))
+                 return done(Error{Errc::corrupt, "what it has wrapped unwraps to something else"});
+               done(std::move(*sealed));
+             });
+           });
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Keyring>> Keyring::open(KeyringOptions options) {
@@ -131,14 +159,18 @@ Result<std::shared_ptr<Keyring>> Keyring::open(KeyringOptions options) {
   return keyring;
 }
 
-Object<schema::KeyHolder> Keyring::holder() const {
+Object<schema::KeyHolder> Keyring::holder(const Object<schema::KeyHolder>& known) const {
   Draft<schema::KeyHolder> draft;
   draft->setId(text(options_.server_id));
   draft->setPublicKey(data_of(pairs_.front().public_key));
   std::vector<std::string> names;
-  if (options_.wrapping.active) names.push_back(options_.wrapping.active->name());
-  for (const auto& other : options_.wrapping.others)
-    names.push_back(other->name());
+  {
+    const std::lock_guard lock{guard_};
+    for (const auto& key : wrapping_keys())
+      if (key->is_local() || proven_.contains(key->name())
+          || (known && can_use(*known, key->name())))
+        names.push_back(key->name());
+  }
   if (names.empty()) return draft.freeze();
   auto opens = draft->initOpens(static_cast<unsigned>(names.size()));
   for (unsigned i = 0; i < opens.size(); ++i)
@@ -156,14 +188,12 @@ Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
   return wrap_for(public_key, content.bytes(), options_.random);
 }
 
-Object<schema::RootKey> Keyring::begin_root_key(std::string_view id,
-                                                std::int64_t now,
-                                                const Holders& holders,
-                                                std::int64_t publish_time,
-                                                Holders& all) {
+Keyring::Begun Keyring::begin_root_key(std::string_view id,
+                                       std::int64_t now,
+                                       const Holders& holders,
+                                       std::int64_t publish_time) {
   Secret root_key{key_bytes};
   options_.random(root_key.bytes());
-  keep(id, std::move(root_key));
   Draft<schema::RootKey> draft;
   draft->setKeyId(text(std::string{id}));
   draft->setAlgorithm(text(algorithm));
@@ -171,21 +201,21 @@ Object<schema::RootKey> Keyring::begin_root_key(std::string_view id,
   draft->setPublishTime(publish_time);
   draft->setState(publish_time == 0 ? schema::RootKeyState::ACTIVE
                                     : schema::RootKeyState::PREPUBLISHED);
-  all = holders;
+  Begun begun{draft.freeze(), std::make_shared<Secret>(std::move(root_key)), holders};
   const auto own = holder();
-  if (std::none_of(all.begin(), all.end(),
+  if (std::none_of(holders.begin(), holders.end(),
                    [&](const auto& one) { return view(one->getId()) == view(own->getId()); }))
-    all.push_back(own);
-  return draft.freeze();
+    begun.holders.push_back(own);
+  return begun;
 }
 
 Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
                                                std::int64_t now,
                                                const Holders& holders,
                                                std::int64_t publish_time) {
-  Holders all;
-  const auto bare = begin_root_key(id, now, holders, publish_time, all);
-  return rewrap(bare, all, OtherSecrets::drop);
+  const auto begun = begin_root_key(id, now, holders, publish_time);
+  keep_fresh(id, begun.root_key);
+  return rewrapped(begun.row, *begun.root_key, begun.holders, OtherSecrets::drop, {});
 }
 
 void Keyring::make_root_key(std::string_view id,
@@ -193,25 +223,48 @@ void Keyring::make_root_key(std::string_view id,
                             const Holders& holders,
                             std::int64_t publish_time,
                             Row done) {
-  Holders all;
-  const auto bare = begin_root_key(id, now, holders, publish_time, all);
-  rewrap(bare, all, OtherSecrets::drop, std::move(done));
+  if (!options_.wrapping.active) return done(make_root_key(id, now, holders, publish_time));
+  const auto begun = begin_root_key(id, now, holders, publish_time);
+  wrap_elsewhere(begun, OtherSecrets::drop,
+                 [weak = weak_from_this(), id = std::string{id}, root_key = begun.root_key,
+                  done = std::move(done)](Result<Object<schema::RootKey>> row) {
+                   const auto keyring = weak.lock();
+                   if (row && keyring) keyring->keep_fresh(id, root_key);
+                   done(std::move(row));
+                 });
+}
+
+void Keyring::keep_fresh(std::string_view id, std::shared_ptr<const Secret> root_key) {
+  const std::lock_guard lock{guard_};
+  fresh_.emplace_front(std::string{id}, std::move(root_key));
+  if (fresh_.size() > most_fresh_keys) fresh_.pop_back();
 }
 
 std::shared_ptr<const Secret> Keyring::keep(std::string_view id, Secret root_key) {
   std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(root_key));
   const std::lock_guard lock{guard_};
-  asked_.erase(std::string{id});
-  failed_.erase(std::string{id});
+  std::erase_if(attempts_, [id](const auto& one) { return one.first.first == id; });
   return opened_.emplace(std::string{id}, std::move(shared)).first->second;
 }
 
-std::shared_ptr<WrappingKey> Keyring::wrapping_key(std::string_view name) const {
-  const auto& keys = options_.wrapping;
-  if (keys.active && keys.active->name() == name) return keys.active;
-  for (const auto& other : keys.others)
-    if (other->name() == name) return other;
-  return nullptr;
+std::vector<std::shared_ptr<WrappingKey>> Keyring::wrapping_keys() const {
+  auto keys = options_.wrapping.others;
+  if (options_.wrapping.active) keys.insert(keys.begin(), options_.wrapping.active);
+  return keys;
+}
+
+/// Of the wraps that a wrapping key of this server may unwrap. Those come first that answer at
+/// once.
+std::vector<Keyring::Unwrapping> Keyring::unwrappings(schema::RootKey::Reader key) const {
+  std::vector<Unwrapping> all;
+  for (const auto wrap : key.getWraps()) {
+    if (!is_of_wrapping_key(view(wrap.getRecipient()))) continue;
+    for (const auto& by : wrapping_keys())
+      if (by->may_unwrap(view(wrap.getRecipient())))
+        all.push_back({by, copy(wrap.getRecipient()), span_of(wrap.getSealed())});
+  }
+  std::stable_partition(all.begin(), all.end(), [](const auto& one) { return one.by->is_local(); });
+  return all;
 }
 
 Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
@@ -237,54 +290,118 @@ Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::Roo
   {
     const std::lock_guard lock{guard_};
     if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
+    const auto fresh = std::find_if(fresh_.begin(), fresh_.end(),
+                                    [id](const auto& one) { return one.first == id; });
+    if (fresh != fresh_.end()) {  // its row is in use
+      const auto kept = opened_.emplace(*fresh).first->second;
+      fresh_.erase(fresh);
+      return kept;
+    }
   }
   auto opened = unwrap_root_key(*key);
   if (opened) return keep(id, std::move(*opened));
   return unwrap_elsewhere(key);
 }
 
+bool Keyring::Attempt::is_due(std::int64_t now) const {
+  return !failure || now >= failed_at + pause_after_failure;
+}
+
+bool Keyring::begin_attempt(const AttemptName& name, bool is_local) {
+  const std::lock_guard lock{guard_};
+  auto& attempt = attempts_[name];
+  const bool is_paused = !is_local && options_.clock && !attempt.is_due(options_.clock());
+  if (attempt.is_under_way || is_paused) return false;
+  attempt.is_under_way = true;
+  return true;
+}
+
+void Keyring::fail_attempt(const AttemptName& name, Error failure) {
+  const auto now = options_.clock ? options_.clock() : 0;
+  const std::lock_guard lock{guard_};
+  const auto attempt = attempts_.find(name);
+  if (attempt == attempts_.end()) return;  // another one has opened the key meanwhile
+  attempt->second = {.failure = std::move(failure), .failed_at = now};
+}
+
+/// Asks a wrapping key to open a root key, unless it is being asked or has failed just now.
+void Keyring::ask(const Unwrapping& one, const std::string& id) {
+  const AttemptName name{id, one.recipient};
+  if (!begin_attempt(name, one.by->is_local())) return;
+  one.by->unwrap(wrap_place(id), one.sealed,
+                 [weak = weak_from_this(), name, by = one.by->name()](Result<Secret> content) {
+                   const auto keyring = weak.lock();
+                   if (!keyring) return;
+                   auto root_key = content ? root_key_in(*content, name.first)
+                                           : Result<Secret>{content.error()};
+                   if (!root_key) return keyring->fail_attempt(name, root_key.error());
+                   keyring->prove(by);
+                   keyring->keep(name.first, std::move(*root_key));
+                 });
+}
+
 /// By the wrapping keys of this server. Of one that answers later the key is there for who asks
-/// again.
+/// again, or the next one is asked then.
 Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(
     const Object<schema::RootKey>& key) {
   const auto id = copy(key->getKeyId());
   std::optional<Error> failed;
-  for (const auto wrap : key->getWraps()) {
-    const auto by = wrapping_key(view(wrap.getRecipient()));
-    if (!by) continue;
-    Error waits{Errc::unavailable,
-                "root key " + id + " is being opened by \"" + by->name() + "\": try again"};
-    {
-      const std::lock_guard lock{guard_};
-      if (const auto last = failed_.find(id); last != failed_.end())
-        waits.what += " (last: " + last->second + ")";
-      if (!asked_.insert(id).second) return waits;
-    }
-    // Shared with the answer, which may come when nobody waits for it any more.
-    const auto said = std::make_shared<std::optional<Error>>();
-    by->unwrap(wrap_place(id), span_of(wrap.getSealed()),
-               [weak = weak_from_this(), id, said, name = by->name()](Result<Secret> content) {
-                 const auto keyring = weak.lock();
-                 if (!keyring) return;
-                 auto root_key
-                     = content ? root_key_in(*content, id) : Result<Secret>{content.error()};
-                 if (root_key) {
-                   keyring->keep(id, std::move(*root_key));
-                   return;
-                 }
-                 const std::lock_guard lock{keyring->guard_};
-                 keyring->asked_.erase(id);
-                 keyring->failed_.insert_or_assign(id, root_key.error().what);
-                 *said = root_key.error().within("opening root key " + id + " by \"" + name + "\"");
-               });
+  for (const auto& one : unwrappings(*key)) {
+    const auto before = last_failure({id, one.recipient});
+    ask(one, id);
     const std::lock_guard lock{guard_};
     if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
-    if (!*said) return waits;
-    failed = *said;
+    const auto& attempt = attempts_[{id, one.recipient}];
+    if (attempt.is_under_way || !attempt.failure)
+      return Error{Errc::unavailable, "root key " + id + " is being opened by \"" + one.by->name()
+                                          + "\": try again"
+                                          + (before ? " (last: " + before->what + ")" : "")};
+    if (!failed || failed->code == Errc::corrupt)  // what may pass counts
+      failed = attempt.failure->within("opening root key " + id + " by \"" + one.by->name() + "\"");
   }
   if (failed) return *failed;
   return Error{Errc::corrupt, "root key " + id + " is not wrapped for this server: "
                                   + std::string{how_to_open_keys}};
+}
+
+std::optional<Error> Keyring::last_failure(const AttemptName& name) const {
+  const std::lock_guard lock{guard_};
+  const auto attempt = attempts_.find(name);
+  return attempt != attempts_.end() ? attempt->second.failure : std::nullopt;
+}
+
+void Keyring::prove(const std::string& name) {
+  const std::lock_guard lock{guard_};
+  proven_.insert(name);
+}
+
+/// By a wrap of it, or, of the active one, by one of nothing.
+void Keyring::try_key(const std::shared_ptr<WrappingKey>& by, const Rows& keys) {
+  for (const auto& key : keys)
+    for (const auto& one : unwrappings(*key))
+      if (one.by == by && one.recipient == by->name()) return ask(one, copy(key->getKeyId()));
+  const AttemptName name{"", by->name()};
+  if (by != options_.wrapping.active || !begin_attempt(name, false)) return;
+  Secret content{key_bytes};
+  options_.random(content.bytes());
+  wrap_and_try(by, std::string{trial}, std::make_shared<Secret>(std::move(content)),
+               [weak = weak_from_this(), name](const Result<Bytes>& wrapped) {
+                 const auto keyring = weak.lock();
+                 if (!keyring) return;
+                 if (!wrapped) return keyring->fail_attempt(name, wrapped.error());
+                 keyring->prove(name.second);
+                 const std::lock_guard lock{keyring->guard_};
+                 keyring->attempts_.erase(name);
+               });
+}
+
+bool Keyring::try_wrapping_keys(const Rows& keys, const Object<schema::KeyHolder>& known) {
+  const auto own = holder(known);
+  for (const auto& by : wrapping_keys())
+    if (!can_use(*own, by->name())) try_key(by, keys);
+  const std::lock_guard lock{guard_};
+  return std::none_of(attempts_.begin(), attempts_.end(),
+                      [](const auto& one) { return one.second.is_under_way; });
 }
 
 Opening Keyring::opening(const Object<schema::RootKey>& key) {
@@ -299,15 +416,15 @@ Opening Keyring::opening(const Object<schema::RootKey>& key) {
 bool Keyring::opens(const Object<schema::RootKey>& key) const {
   if (!key) return false;
   if (unwrap_root_key(*key)) return true;
-  for (const auto wrap : key->getWraps())
-    if (wrapping_key(view(wrap.getRecipient()))) return true;
-  return false;
+  return !unwrappings(*key).empty();
 }
 
 Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,
                                         const Holders& holders,
                                         OtherSecrets others) {
-  return rewrapped(key, holders, others, {});
+  const auto root_key = material(key);
+  if (!root_key) return {};
+  return rewrapped(key, **root_key, holders, others, {});
 }
 
 bool Keyring::lacks_wrap(const Object<schema::RootKey>& key) const {
@@ -322,20 +439,31 @@ void Keyring::rewrap(const Object<schema::RootKey>& key,
                      const Holders& holders,
                      OtherSecrets others,
                      Row done) {
-  const auto& by = options_.wrapping.active;
   const auto root_key = material(key);
-  if (others == OtherSecrets::keep || !root_key || !lacks_wrap(key))
-    return done(rewrapped(key, holders, others, {}));
-  const auto id = copy(key->getKeyId());
-  by->wrap(wrap_place(id), wrapped_content(**root_key, id),
-           [weak = weak_from_this(), key, holders, others, name = by->name(),
-            done = std::move(done)](Result<Bytes> sealed) {
-             const auto keyring = weak.lock();
-             if (!keyring) return;  // with whoever waited
-             if (!sealed)
-               return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
-             done(keyring->rewrapped(key, holders, others, Wrap{name, std::move(*sealed)}));
-           });
+  if (!root_key) return done(Object<schema::RootKey>{});
+  if (others == OtherSecrets::keep || !lacks_wrap(key))
+    return done(rewrapped(key, **root_key, holders, others, {}));
+  wrap_elsewhere({key, *root_key, holders}, others, std::move(done));
+}
+
+void Keyring::wrap_elsewhere(const Begun& begun, OtherSecrets others, Row done) {
+  const auto& by = options_.wrapping.active;
+  const auto id = copy(begun.row->getKeyId());
+  wrap_and_try(by, wrap_place(id), std::make_shared<Secret>(wrapped_content(*begun.root_key, id)),
+               [weak = weak_from_this(), begun, others, name = by->name(),
+                done = std::move(done)](Result<Bytes> sealed) {
+                 const auto keyring = weak.lock();
+                 if (!keyring) return;  // with whoever waited
+                 if (!sealed)
+                   return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
+                 keyring->prove(name);
+                 auto holders = begun.holders;
+                 for (auto& one : holders)  // this server can use the key for certain now
+                   if (view(one->getId()) == keyring->options_.server_id)
+                     one = keyring->holder(one);
+                 done(keyring->rewrapped(begun.row, *begun.root_key, holders, others,
+                                         Wrap{name, std::move(*sealed)}));
+               });
 }
 
 /// Those of wrapping keys that a row is to have: of the active one, and of others while a server
@@ -366,11 +494,10 @@ std::vector<Keyring::Wrap> Keyring::external_wraps(schema::RootKey::Reader key,
 }
 
 Object<schema::RootKey> Keyring::rewrapped(const Object<schema::RootKey>& key,
+                                           const Secret& root_key,
                                            const Holders& holders,
                                            OtherSecrets others,
                                            std::optional<Wrap> made) {
-  const auto root_key = material(key);
-  if (!root_key) return {};
   const auto id = view(key->getKeyId());
   bool is_changed = made.has_value();
   auto wraps = external_wraps(*key, holders, others, std::move(made));
@@ -385,7 +512,7 @@ Object<schema::RootKey> Keyring::rewrapped(const Object<schema::RootKey>& key,
   };
   const auto keep_or_make = [&](std::string_view recipient, std::span<const std::byte> public_key) {
     if (auto wrap = find_wrap(recipient)) return wraps.push_back(std::move(*wrap));
-    auto sealed = wrap_root_key(recipient, public_key, id, **root_key);
+    auto sealed = wrap_root_key(recipient, public_key, id, root_key);
     if (!sealed) return;  // a holder without a sound public key: nobody can wrap for it
     wraps.push_back({std::string{recipient}, std::move(*sealed)});
     is_changed = true;

@@ -23,6 +23,7 @@
 // Thread-safe. Draws randomness from what it was given.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/result.hpp"
@@ -62,6 +64,9 @@ struct KeyringOptions {
   std::string cluster_secret = {};  ///< `server.encrypt`, base64 of 16, 24 or 32 bytes; or empty.
   FillRandom random = system_random();
   WrappingKeys wrapping = {};
+  /// Steady nanoseconds, by which a wrapping key that failed is left alone for some seconds; empty:
+  /// it is asked each time.
+  std::function<std::int64_t()> clock = {};
 };
 
 /// Whether a server can unwrap a root key. `not_yet`: a wrapping key has been asked, or could not
@@ -75,8 +80,15 @@ public:
 
   static Result<std::shared_ptr<Keyring>> open(KeyringOptions options);
 
-  /// This server's row, for the state to know it by.
-  Object<schema::KeyHolder> holder() const;
+  using Rows = std::vector<Object<schema::RootKey>>;
+
+  /// This server's row, for the state to know it by. Of its wrapping keys it has those in files,
+  /// those that have unwrapped something for it, and those that `known`, its row until now, has.
+  Object<schema::KeyHolder> holder(const Object<schema::KeyHolder>& known = {}) const;
+
+  /// Tries the wrapping keys that are missing there, by what they have wrapped of these keys.
+  /// False: one of them has been asked something and has not answered yet.
+  bool try_wrapping_keys(const Rows& keys, const Object<schema::KeyHolder>& known);
 
   /// A new key, wrapped for `holders`, this server and the cluster's secret: active, or with a time
   /// (Unix nanoseconds) to be so from then on.
@@ -161,20 +173,54 @@ private:
     Bytes sealed;
   };
 
+  /// A key whose wraps are being made. It counts as opened once its row is in use.
+  struct Begun {
+    Object<schema::RootKey> row;
+    std::shared_ptr<const Secret> root_key;
+    Holders holders;
+  };
+
+  struct Unwrapping {
+    std::shared_ptr<WrappingKey> by;
+    std::string recipient;
+    std::span<const std::byte> sealed;  ///< In the row.
+  };
+
+  /// The root key's id, "" for a trial; and the name of the wrap.
+  using AttemptName = std::pair<std::string, std::string>;
+
+  /// Of a wrapping key, to open a root key.
+  struct Attempt {
+    bool is_due(std::int64_t now) const;
+
+    bool is_under_way = false;
+    std::optional<Error> failure = {};  ///< The last one.
+    std::int64_t failed_at = 0;
+  };
+
+  std::vector<std::shared_ptr<WrappingKey>> wrapping_keys() const;
+  std::vector<Unwrapping> unwrappings(schema::RootKey::Reader key) const;
+  bool begin_attempt(const AttemptName& name, bool is_local);
+  void fail_attempt(const AttemptName& name, Error failure);
+  std::optional<Error> last_failure(const AttemptName& name) const;
+  void ask(const Unwrapping& one, const std::string& id);
+  void prove(const std::string& name);
+  void try_key(const std::shared_ptr<WrappingKey>& by, const Rows& keys);
+  void wrap_elsewhere(const Begun& begun, OtherSecrets others, Row done);
+  void keep_fresh(std::string_view id, std::shared_ptr<const Secret> root_key);
   Result<Secret> unwrap_root_key(schema::RootKey::Reader key) const;
   Result<std::shared_ptr<const Secret>> unwrap_elsewhere(const Object<schema::RootKey>& key);
-  std::shared_ptr<WrappingKey> wrapping_key(std::string_view name) const;
   std::shared_ptr<const Secret> keep(std::string_view id, Secret root_key);
-  Object<schema::RootKey> begin_root_key(std::string_view id,
-                                         std::int64_t now,
-                                         const Holders& holders,
-                                         std::int64_t publish_time,
-                                         Holders& all);
+  Begun begin_root_key(std::string_view id,
+                       std::int64_t now,
+                       const Holders& holders,
+                       std::int64_t publish_time);
   std::vector<Wrap> external_wraps(schema::RootKey::Reader key,
                                    const Holders& holders,
                                    OtherSecrets others,
                                    std::optional<Wrap> made) const;
   Object<schema::RootKey> rewrapped(const Object<schema::RootKey>& key,
+                                    const Secret& root_key,
                                     const Holders& holders,
                                     OtherSecrets others,
                                     std::optional<Wrap> made);
@@ -188,10 +234,13 @@ private:
   Secret cluster_key_;          ///< Empty without a configured secret.
   std::string cluster_recipient_;
 
-  std::mutex guard_;
+  mutable std::mutex guard_;
   std::map<std::string, std::shared_ptr<const Secret>, std::less<>> opened_;
-  std::map<std::string, std::string, std::less<>> failed_;  ///< Why a wrapping key opened it not.
-  std::set<std::string, std::less<>> asked_;  ///< Of which keys a wrapping key is being asked.
+  /// Were made here, the latest first, and move to those above when their rows are used.
+  std::deque<std::pair<std::string, std::shared_ptr<const Secret>>> fresh_;
+  std::map<AttemptName, Attempt>
+      attempts_;  ///< Of keys that are not open, with this server's wraps.
+  std::set<std::string, std::less<>> proven_;  ///< Wrapping keys that have unwrapped something.
 };
 
 }  // namespace nomad::security

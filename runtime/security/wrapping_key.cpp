@@ -38,6 +38,8 @@ public:
 
   const std::string& name() const override { return name_; }
 
+  bool is_local() const override { return true; }
+
   void wrap(std::string_view place, const Secret& content, Wrapped done) override {
     done(seal(key_, place, content.bytes(), random_));
   }

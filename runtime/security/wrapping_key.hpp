@@ -29,6 +29,13 @@ public:
   /// Names what it wraps, in the state: "keyring file 1f0e…". Another key has another name.
   virtual const std::string& name() const = 0;
 
+  /// Whether it answers before a call returns, without asking anybody. Its name is proof enough
+  /// that a server has it.
+  virtual bool is_local() const { return false; }
+
+  /// Whether what has that recipient's name may be a wrap of this key: what is asked to unwrap it.
+  virtual bool may_unwrap(std::string_view recipient) const { return recipient == name(); }
+
   /// Wraps `content` for `place`, which `unwrap` must be told again.
   virtual void wrap(std::string_view place, const Secret& content, Wrapped done) = 0;
 

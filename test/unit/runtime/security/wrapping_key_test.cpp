@@ -22,6 +22,8 @@ using Others = Keyring::OtherSecrets;
 /// One that answers when it is told to.
 class SlowKey : public WrappingKey {
 public:
+  explicit SlowKey(std::string name = "keyring slow") : name_{std::move(name)} {}
+
   const std::string& name() const override { return name_; }
 
   void wrap(std::string_view, const Secret& content, Wrapped done) override {
@@ -33,7 +35,7 @@ public:
   void unwrap(std::string_view, std::span<const std::byte> sealed, Unwrapped done) override {
     ++asked;
     Bytes copy{sealed.begin(), sealed.end()};
-    std::reverse(copy.begin(), copy.end());
+    if (!unwraps_wrongly) std::reverse(copy.begin(), copy.end());
     waiting.emplace_back([this, done, copy] {
       if (failure)
         done(*failure);
@@ -49,10 +51,11 @@ public:
 
   std::vector<std::function<void()>> waiting;
   std::optional<Error> failure;
+  bool unwraps_wrongly = false;
   int asked = 0;
 
 private:
-  std::string name_ = "keyring slow";
+  std::string name_;
 };
 
 struct Servers {
@@ -195,7 +198,10 @@ TEST_CASE("wrapping key: one that answers later holds nobody up, and is asked on
   one->make_root_key(wrapped_id, 4, {}, 0, [&](Result<Row> row) { made = *row; });
   CHECK_FALSE(made);
   slow->answer();
+  CHECK_FALSE(made);  // it is tried whether it unwraps
+  slow->answer();
   REQUIRE(made);
+  slow->asked = 0;
   const auto two = Servers::server("two", {.active = slow});
 
   CHECK(two->opening(made) == Opening::not_yet);
@@ -230,6 +236,154 @@ TEST_CASE("wrapping key: a failure to wrap is told, and no key comes of it") {
   one->make_root_key(wrapped_id, 4, {}, 0, [&](Result<Row> row) { what = row.error().what; });
 
   CHECK(what == "wrapping a root key by \"keyring slow\": connection refused");
+  Draft<schema::RootKey> draft;
+  draft->setKeyId(text(wrapped_id));
+  draft->initWraps(1)[0].setRecipient("keyring slow");
+  CHECK(one->opening(draft.freeze()) == Opening::not_yet);  // it was not kept
+}
+
+TEST_CASE("wrapping key: of new keys whose rows may be refused the latest are kept") {
+  const auto slow = std::make_shared<SlowKey>();
+  const auto one = Servers::server("one", {.active = slow});
+  std::vector<Row> made;
+  for (char i = '0'; i < '6'; ++i)
+    one->make_root_key(wrapped_id + i, 4, {}, 0, [&](Result<Row> row) { made.push_back(*row); });
+  slow->answer();
+  slow->answer();
+  REQUIRE(made.size() == 6);
+
+  CHECK(one->opening(made.back()) == Opening::yes);
+  CHECK(one->opening(made.front()) == Opening::not_yet);
+  slow->answer();
+  CHECK(one->opening(made.front()) == Opening::yes);
+}
+
+TEST_CASE("wrapping key: what it wraps is unwrapped before anybody relies on it") {
+  const auto slow = std::make_shared<SlowKey>();
+  const auto one = Servers::server("one", {.active = slow});
+  const auto old = one->make_root_key(wrapped_id, 4, {});
+  std::string what;
+  const auto rewrap = [&] {
+    what.clear();
+    one->rewrap(old, {one->holder()}, Others::drop,
+                [&](const Result<Row>& row) { what = row ? "done" : row.error().what; });
+    slow->answer();
+    slow->answer();
+  };
+
+  slow->failure = Error{Errc::unavailable, "connection refused"};
+  rewrap();
+  CHECK(what
+        == "wrapping a root key by \"keyring slow\": unwrapping what it has wrapped: "
+           "connection refused");
+  slow->failure = {};
+  slow->unwraps_wrongly = true;
+  rewrap();
+  CHECK(
+      what
+      == "wrapping a root key by \"keyring slow\": what it has wrapped unwraps to something else");
+  CHECK(one->holder()->getOpens().size() == 0);
+  slow->unwraps_wrongly = false;
+  rewrap();
+  CHECK(what == "done");
+  CHECK(one->holder()->getOpens().size() == 1);
+}
+
+TEST_CASE("wrapping key: a server says that it can use one that has unwrapped something for it") {
+  const Servers of;
+  const auto slow = std::make_shared<SlowKey>();
+  const auto older = std::make_shared<SlowKey>("keyring older");
+  const auto file = of.file("key");
+  const auto one = Servers::server("one", {.active = slow, .others = {older, file}});
+  const auto opens = [&](const Object<schema::KeyHolder>& known = {}) {
+    std::vector<std::string> names;
+    for (const auto name : one->holder(known)->getOpens())
+      names.push_back(copy(name));
+    return names;
+  };
+  CHECK(opens() == std::vector{file->name()});
+
+  CHECK_FALSE(one->try_wrapping_keys({}, {}));  // it is being asked
+  slow->failure = Error{Errc::unavailable, "connection refused"};
+  slow->answer();
+  slow->answer();
+  CHECK(opens() == std::vector{file->name()});
+  slow->failure = {};
+  CHECK_FALSE(one->try_wrapping_keys({}, {}));
+  slow->answer();
+  slow->answer();
+  CHECK(one->try_wrapping_keys({}, {}));
+  CHECK(opens() == std::vector<std::string>{"keyring slow", file->name()});
+
+  // One that is not active wraps nothing: there must be something that it has wrapped.
+  Row of_older;
+  const auto two = Servers::server("two", {.active = older});
+  two->make_root_key(wrapped_id, 4, {}, 0, [&](Result<Row> row) { of_older = *row; });
+  older->answer();
+  older->answer();
+  REQUIRE(of_older);
+  CHECK_FALSE(one->try_wrapping_keys({of_older}, {}));
+  older->answer();
+  CHECK(opens() == std::vector<std::string>{"keyring slow", "keyring older", file->name()});
+
+  // Started anew it is believed for what it has proven before.
+  const auto known = one->holder();
+  const auto again = Servers::server("one", {.active = slow, .others = {file}});
+  CHECK(again->holder(known)->getOpens().size() == 2);
+  CHECK(again->holder()->getOpens().size() == 1);
+}
+
+TEST_CASE("wrapping key: one that fails hides no other, and is left alone for a while") {
+  const Servers of;
+  std::int64_t now = 1;
+  const auto first = std::make_shared<SlowKey>("keyring first");
+  const auto second = std::make_shared<SlowKey>("keyring second");
+  const auto file = of.file("key");
+  const auto server = [&](WrappingKeys keys) {
+    auto opened = Keyring::open(
+        {.server_id = "one", .wrapping = std::move(keys), .clock = [&now] { return now; }});
+    REQUIRE(opened.has_value());
+    return *opened;
+  };
+  Row of_second;
+  const auto two = server({.active = second});
+  two->make_root_key(wrapped_id, 4, {}, 0, [&](Result<Row> row) { of_second = *row; });
+  second->answer();
+  second->answer();
+  const auto of_file = Servers::make(*server({.active = file}), {});
+  const auto behind_first = [](const Row& row) {
+    Draft<schema::RootKey> draft{row};
+    auto wraps = draft->initWraps(2);
+    wraps[0].setRecipient("keyring first");
+    wraps[1].setRecipient(row->getWraps()[0].getRecipient());
+    wraps[1].setSealed(row->getWraps()[0].getSealed());
+    return draft.freeze();
+  };
+  first->failure = Error{Errc::unavailable, "connection refused"};
+
+  const auto by_file = server({.active = first, .others = {file}});
+  CHECK(by_file->opening(behind_first(of_file)) == Opening::yes);
+  CHECK(first->asked == 0);
+
+  const auto one = server({.active = first, .others = {second}});
+  second->asked = 0;
+  CHECK(one->opening(behind_first(of_second)) == Opening::not_yet);
+  first->answer();
+  second->failure = first->failure;
+  CHECK(one->opening(behind_first(of_second)) == Opening::not_yet);
+  second->answer();
+  CHECK(first->asked == 1);
+  CHECK(second->asked == 1);
+  CHECK(one->seal_secret(behind_first(of_second), {token_seal, "a"}, "secret").error().what
+        == "opening root key " + wrapped_id + " by \"keyring first\": connection refused");
+  CHECK(first->asked + second->asked == 2);  // no read asks anew
+  now += 6'000'000'000;
+  second->failure = {};
+  CHECK(one->opening(behind_first(of_second)) == Opening::not_yet);
+  first->answer();
+  CHECK(one->opening(behind_first(of_second)) == Opening::not_yet);
+  second->answer();
+  CHECK(one->opening(behind_first(of_second)) == Opening::yes);
 }
 
 TEST_CASE("wrapping key: a wrap that was changed, or is of another key, does not open") {
