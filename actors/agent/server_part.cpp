@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <thread>
 #include <utility>
@@ -18,6 +19,10 @@
 
 namespace nomad::agent {
 namespace {
+
+std::int64_t steady_nanoseconds() {
+  return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
+}
 
 /// With a third of a second of silence before an election, writes go on within half a second of a
 /// leader's death. Where machines stall for longer, they learn to wait for longer, up to six times
@@ -169,11 +174,12 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
   // keys membership has (serf.keyring): others of those come and go while servers run.
   auto keyring = std::async(
       std::launch::async,
-      [changed, options = security::KeyringOptions{.server_id = part.id_,
-                                                   .directory = part.directory_ + "/keystore",
-                                                   .cluster_secret = config.server.encrypt,
-                                                   .wrapping = std::move(wrapping)}]()
-          -> Result<std::shared_ptr<security::Keyring>> {
+      [changed, options = security::KeyringOptions{
+                    .server_id = part.id_,
+                    .directory = part.directory_ + "/keystore",
+                    .cluster_secret = config.server.encrypt,
+                    .wrapping = std::move(wrapping),
+                    .clock = steady_nanoseconds}]() -> Result<std::shared_ptr<security::Keyring>> {
         for (const auto& directory : changed)
           NOMAD_TRY(storage::sync_directory(directory));
         return security::Keyring::open(options);
