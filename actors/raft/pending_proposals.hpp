@@ -68,6 +68,7 @@ private:
   Result<> check_known(const Bytes& command, const Core& core) const;
 
   const NodeParts& parts_;
+
   /// What a member can apply for certain, whatever it has said: it was applied while it was a
   /// member, so that it was in the member's log, too.
   struct Proven {

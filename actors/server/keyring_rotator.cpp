@@ -1,5 +1,7 @@
 #include "actors/server/keyring_rotator.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 
 #include "actors/core/supervise.hpp"
@@ -18,6 +20,9 @@ constexpr auto write_timeout = 10s;
 
 constexpr auto complaint_pause = 1min;
 
+constexpr std::chrono::nanoseconds first_pause = 1s;
+constexpr std::chrono::nanoseconds longest_pause = 1min;
+
 /// A server that does not lead acts at every third look only: mostly the leader was there first.
 constexpr unsigned patience_of_followers = 3;
 
@@ -34,6 +39,13 @@ security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
   return holders;
 }
 
+security::Keyring::Rows rows_of(const state::Snapshot& snapshot) {
+  security::Keyring::Rows rows;
+  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
+    rows.push_back(entry.value());
+  return rows;
+}
+
 /// Whether both say that the server can use the same wrapping keys.
 bool opens_alike(schema::KeyHolder::Reader one, schema::KeyHolder::Reader other) {
   if (one.getOpens().size() != other.getOpens().size()) return false;
@@ -47,6 +59,22 @@ Object<schema::RootKey> in_state(const Object<schema::RootKey>& key, schema::Roo
   draft->setState(state);
   return draft.freeze();
 }
+
+/// What asks a wrapping key, and is tried again after a while if it fails.
+struct Wrapping {
+  using Time = std::chrono::steady_clock::time_point;
+
+  bool is_due(Time now) const { return !is_under_way && now >= next; }
+
+  void fail(Time now) {
+    pause = std::min<std::chrono::nanoseconds>(pause * 2, longest_pause);
+    next = now + pause;
+  }
+
+  bool is_under_way = false;
+  std::chrono::nanoseconds pause = first_pause / 2;
+  Time next = Time::min();
+};
 
 struct KeyringRotatorState {
   static constexpr const char* name = "keyring_rotator";
@@ -63,9 +91,13 @@ struct KeyringRotatorState {
   unsigned looks_as_follower = 0;
   /// When was warned of last, by what failed.
   std::map<std::string, std::chrono::steady_clock::time_point> told_at;
+  Wrapping making;                           ///< Of a new key.
+  std::map<std::string, Wrapping> wrapping;  ///< Of stored keys, by their ids.
   unsigned writing = 0;  ///< Commands without an answer; the next look waits for them.
 
-  void write(const Object<schema::Command>& command, std::string what) {
+  void write(const Object<schema::Command>& command,
+             std::string what,
+             std::function<void()> refused = {}) {
     ++writing;
     NOMAD_FAILPOINT("server.before_key_write");
     self->request(servers, write_timeout, WriteSealed{command})
@@ -74,8 +106,9 @@ struct KeyringRotatorState {
               NOMAD_FAILPOINT("server.after_key_write");
               if (--writing == 0) look();  // the next thing to do may depend on what was written
             },
-            [this, what = std::move(what)](const Error& err) {
+            [this, what = std::move(what), refused = std::move(refused)](const Error& err) {
               --writing;  // tried again at the next look
+              if (refused) refused();
               complain(what, err.what, leads && err.code != Errc::conflict);
             });
   }
@@ -90,19 +123,23 @@ struct KeyringRotatorState {
     if (is_worth_saying) told_at[what] = now;
   }
 
-  /// Whether the state knows this server by the key that it has.
-  bool is_known(const state::Snapshot& snapshot) const {
-    const auto own = keyring->holder();
-    const auto known = snapshot.key_holder(view(own->getId()));
-    return known && known->getPublicKey() == own->getPublicKey() && opens_alike(*known, *own);
+  /// Sees to it that the state knows this server by the keys that it has. Whether it does.
+  bool is_known(const state::Snapshot& snapshot) {
+    const auto known = snapshot.key_holder(view(keyring->holder()->getId()));
+    const bool is_tried = keyring->try_wrapping_keys(rows_of(snapshot), known);
+    const auto own = keyring->holder(known);
+    if (known && known->getPublicKey() == own->getPublicKey() && opens_alike(*known, *own))
+      return true;
+    // One that is registered too early gets wraps that it would not need.
+    if (is_tried) write(cluster::put_key_holder(own), "registering this server's keys");
+    return false;
   }
 
   void look() {
     if (writing != 0) return;
     if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
     const auto snapshot = store->snapshot();
-    if (!is_known(snapshot))
-      return write(cluster::put_key_holder(keyring->holder()), "registering this server's keys");
+    if (!is_known(snapshot)) return;
     if (leads)
       serve(snapshot);
     else
@@ -115,38 +152,49 @@ struct KeyringRotatorState {
     using security::Keyring;
     const auto holders = holders_of(snapshot);
     const auto others = leads ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
-    for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
-      const auto& key = entry.value();
-      if (leads && keyring->lacks_wrap(key))
-        keyring->rewrap(key, holders, others, when_wrapped("wrapping a root key"));
+    std::erase_if(wrapping, [&](const auto& one) {
+      const auto key = snapshot.root_key(one.first);
+      return !key || !keyring->lacks_wrap(key);
+    });
+    for (const auto& key : rows_of(snapshot)) {
+      if (keyring->opening(key) != security::Opening::yes) continue;
+      if (leads && keyring->lacks_wrap(key) && wrapping[copy(key->getKeyId())].is_due(self->now()))
+        keyring->rewrap(key, holders, others, when_wrapped(copy(key->getKeyId())));
       else if (const auto wrapped = keyring->rewrap(key, holders, others))
         write(cluster::change_root_key(wrapped), "wrapping a root key");
     }
   }
 
-  /// Writes a changed row once its wrapping key has answered, which the next look waits for.
-  security::Keyring::Row when_wrapped(std::string what) {
-    ++writing;
-    return actor::turns_of(self).callback(
-        [this, what = std::move(what)](const Result<Object<schema::RootKey>>& row) {
-          --writing;
-          if (!row)
-            complain(what, row.error().what, true);
-          else if (*row)
-            write(cluster::change_root_key(*row), what);
-        });
+  /// Writes a changed row once its wrapping key has answered, which nothing else waits for.
+  security::Keyring::Row when_wrapped(const std::string& id) {
+    wrapping[id].is_under_way = true;
+    return actor::turns_of(self).callback([this, id](const Result<Object<schema::RootKey>>& row) {
+      auto& tried = wrapping[id];
+      tried.is_under_way = false;
+      if (!row) {
+        tried.fail(self->now());
+        complain("wrapping a root key", row.error().what, true);
+      } else if (*row) {
+        write(cluster::change_root_key(*row), "wrapping a root key",
+              [this, id] { wrapping[id].fail(self->now()); });
+      }
+    });
   }
 
   /// With a time (Unix nanoseconds) it is active from then on.
   void make_key(const state::Snapshot& snapshot, std::int64_t publish_time, std::string what) {
-    ++writing;
+    if (!making.is_due(self->now())) return;
+    making.is_under_way = true;
     keyring->make_root_key(
         make_uuid(random), unix_now(), holders_of(snapshot), publish_time,
         actor::turns_of(self).callback(
             [this, what = std::move(what)](const Result<Object<schema::RootKey>>& made) {
-              --writing;
-              if (!made) return complain(what, made.error().what, true);
-              write(cluster::put_root_key(*made, false), what);
+              making.is_under_way = false;
+              if (made)
+                return write(cluster::put_root_key(*made, false), what,
+                             [this] { making.fail(self->now()); });
+              making.fail(self->now());
+              complain(what, made.error().what, true);
             }));
   }
 
@@ -159,6 +207,8 @@ struct KeyringRotatorState {
     else if (duties.publish_key)
       make_key(snapshot, unix_now() + options.thresholds.prepublish,
                "publishing the next root key");
+    else if (!making.is_under_way)
+      making = {};
     share_keys(snapshot);
     if (writing != 0) return;
     for (const auto& variable : duties.rekey)
@@ -244,7 +294,9 @@ KeyringRotatorSelf::behavior_type keyring_rotator(KeyringRotatorState::Self self
   return {
       [state](Lead msg) {
         state->leads = msg.leads;
-        if (msg.leads) state->look();
+        if (!msg.leads) return;
+        if (!state->making.is_under_way) state->making = {};
+        state->look();
       },
       [state](LookAtKeys) {
         state->look();

@@ -4,6 +4,7 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "server_fixture.hpp"
+#include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
@@ -14,14 +15,15 @@ namespace {
 /// Nothing that ends lasts longer.
 constexpr std::int64_t month = 720LL * 3600 * 1'000'000'000;
 
-std::shared_ptr<security::Keyring> keyring_of(const std::string& id) {
-  auto opened = security::Keyring::open({.server_id = id});
+std::shared_ptr<security::Keyring> keyring_of(const std::string& id,
+                                              security::WrappingKeys wrapping = {}) {
+  auto opened = security::Keyring::open({.server_id = id, .wrapping = std::move(wrapping)});
   REQUIRE(opened.has_value());
   return *opened;
 }
 
 struct Keyrings : test::ServerFixture {
-  std::shared_ptr<security::Keyring> keyring = keyring_of("one");
+  std::shared_ptr<security::Keyring> keyring;
   std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
   SealedLink link = adopt(spawn_sealed_link(system(), proposer, {}, leader));
   LeaderDuty rotator = adopt(spawn_keyring_rotator(
@@ -32,7 +34,10 @@ struct Keyrings : test::ServerFixture {
       {.thresholds = {.rotation = 2 * month, .retention = 0, .rekeyed_at_once = 2},
        .random_seed = 3}));
 
-  Keyrings() { leader->set({.leads = true, .ready = true}); }
+  explicit Keyrings(security::WrappingKeys wrapping = {})
+      : keyring{keyring_of("one", std::move(wrapping))} {
+    leader->set({.leads = true, .ready = true});
+  }
 
   /// One that signs for more than a month.
   void put_old_key() {
@@ -141,22 +146,93 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a full rotation seals everything a
   }
 }
 
-TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a key that nobody here can open hinders no other") {
-  put_old_key();
-  lead();
+namespace {
+
+void check_that_nothing_is_hindered(Keyrings& of) {
+  of.put_old_key();
+  of.lead();
   const auto stranger = keyring_of("lost");
   const auto foreign = stranger->make_root_key("00000000-2222-4333-8444-555555555555", 1, {});
   Draft<schema::RootKey> inactive{foreign};
   inactive->setState(schema::RootKeyState::INACTIVE);
-  write([&](schema::Command::Builder command) {
+  of.write([&](schema::Command::Builder command) {
     command.initRootKeyUpsert().setKey(inactive.reader());
   });
   const auto two = keyring_of("two");
-  write([&](schema::Command::Builder command) { command.setKeyHolderUpsert(*two->holder()); });
-  pass(2s);
+  of.write([&](schema::Command::Builder command) { command.setKeyHolderUpsert(*two->holder()); });
+  of.pass(2s);
 
-  CHECK(two->opens(state().active_root_key()));
-  CHECK_FALSE(state().root_key(view(foreign->getKeyId())));  // and it is collected
+  CHECK(two->opens(of.state().active_root_key()));
+  CHECK_FALSE(of.state().root_key(view(foreign->getKeyId())));  // and it is collected
+}
+
+struct FileOfKey {
+  test::TempDir dir;
+  std::shared_ptr<security::WrappingKey> key
+      = security::open_file_key({.path = dir.file("key"), .create = true},
+                                security::system_random())
+            .value();
+};
+
+struct WithFileKey : FileOfKey, Keyrings {
+  WithFileKey() : Keyrings{{.active = key}} {}
+};
+
+/// Of a service that is away.
+class LostKey : public security::WrappingKey {
+public:
+  const std::string& name() const override { return name_; }
+
+  void wrap(std::string_view place, const security::Secret&, Wrapped done) override {
+    wraps += place.starts_with("root key") ? 1 : 0;
+    done(Error{Errc::unavailable, "connection refused"});
+  }
+
+  void unwrap(std::string_view, std::span<const std::byte>, Unwrapped done) override {
+    done(Error{Errc::unavailable, "connection refused"});
+  }
+
+  int wraps = 0;
+
+private:
+  std::string name_ = "keyring lost";
+};
+
+struct LostService {
+  std::shared_ptr<LostKey> lost = std::make_shared<LostKey>();
+};
+
+struct WithLostKey : LostService, Keyrings {
+  WithLostKey() : Keyrings{{.active = lost}} {}
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: a key that nobody here can open hinders no other") {
+  check_that_nothing_is_hindered(*this);
+}
+
+TEST_CASE_FIXTURE(
+    WithFileKey,
+    "keyring_rotator: a key that nobody here can open hinders no other, with a wrapping key") {
+  check_that_nothing_is_hindered(*this);
+  CHECK(
+      security::is_of_wrapping_key(view(state().active_root_key()->getWraps()[0].getRecipient())));
+}
+
+TEST_CASE_FIXTURE(WithLostKey, "keyring_rotator: a wrapping key that fails hinders no other duty") {
+  check_that_nothing_is_hindered(*this);
+}
+
+TEST_CASE_FIXTURE(WithLostKey,
+                  "keyring_rotator: a new key is tried less and less often while wrapping fails") {
+  lead();
+  for (int i = 0; i < 300; ++i)
+    pass(1s);
+
+  CHECK(keys() == 0);
+  CHECK(lost->wraps > 5);
+  CHECK(lost->wraps < 15);
 }
 
 TEST_CASE_FIXTURE(Keyrings, "keyring_rotator: replaces an active key that it cannot open") {
