@@ -36,19 +36,24 @@ struct Envelope {
   }
 }
 
-# What a server seals for another one by a key of its keyring (XSalsa20-Poly1305, nonce first): a
-# `KeyringOrder`, or the `KeyringReport` that answers it, in flat form.
+# What a server seals for another one by a key that is made from one of its keyring, one of orders and one
+# of reports (XSalsa20-Poly1305, nonce first): a `KeyringOrder`, or the `KeyringReport` that answers it, in
+# flat form.
 struct Sealed { bytes @0 :Data; }
 
-# What an operator asks of the keys of `encrypt`.
+# What an operator asks of the keys of `encrypt`. Obeyed once, in the minute in which it was given.
 struct KeyringOrder {
   action @0 :UInt8;        # list, install, use, remove
   key @1 :Text;            # in base64; secret
+  id @2 :Data;             # 16 random bytes, of this order to this server alone
+  time @3 :Int64;          # when it was given: Unix nanoseconds
+  to @4 :Text;             # the id of the server that is to obey
 }
 
 struct KeyringReport {
   failure @0 :Text;        # empty: it was done
   keys @1 :List(Text);     # those of the server now, the one that it seals by first; secret
+  id @2 :Data;             # of the order that it is on
 }
 
 # Asks a server to probe another one, because the asker can't reach it.

@@ -10,6 +10,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/cluster/members/keyring_orders.hpp"
 
 namespace nomad::server {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using namespace membership;
 using cluster::MemberInfo;
 using cluster::MemberStatus;
+using cluster::SealedFor;
 
 /// Looks whether somebody is to be probed.
 struct Beat {
@@ -57,6 +59,7 @@ struct MembershipState {
     view = std::move(shown);
     options = std::move(given);
     table.emplace(options.self, options.rules, Random{options.random_seed}, now());
+    orders.emplace(options.self.id, options.wall_clock());
     publish();
     actor::send_self(self, Beat{});
     if (!options.retry_join.empty()) actor::send_self(self, RetryJoin{});
@@ -282,29 +285,49 @@ struct MembershipState {
   }
 
   template <class Message, class Fill>
-  Object<schema::membership::Sealed> sealed(const cluster::MemberKey& key, Fill fill) const {
+  Object<schema::membership::Sealed> sealed(cluster::SealedFor use, Fill fill) const {
     Draft<Message> draft;
     fill(*draft);
     const auto object = draft.freeze();
     const auto bytes = object.bytes();
-    return cluster::seal_bytes(std::as_bytes(std::span{bytes.data(), bytes.size()}), key, nonce());
+    return cluster::seal_bytes(std::as_bytes(std::span{bytes.data(), bytes.size()}),
+                               *options.keyring.primary(), use, nonce());
   }
 
   template <class Message>
-  Result<Object<Message>> opened(const Object<schema::membership::Sealed>& from) const {
-    const auto plain = NOMAD_TRY(cluster::open_bytes(*from, options.keyring.all()));
+  Result<Object<Message>> opened(cluster::SealedFor use,
+                                 const Object<schema::membership::Sealed>& from) const {
+    const auto plain = NOMAD_TRY(cluster::open_bytes(*from, use, options.keyring.all()));
     return Object<Message>::from_bytes(plain);
   }
 
   Result<KeyringReport> obey(const Object<schema::membership::Sealed>& from) {
-    const auto order = NOMAD_TRY(opened<schema::membership::KeyringOrder>(from));
+    const auto order
+        = NOMAD_TRY(opened<schema::membership::KeyringOrder>(SealedFor::keyring_order, from));
+    const auto id = text_of(order->getId());
+    NOMAD_TRY(orders->take({id, order->getTime(), copy(order->getTo())}, options.wall_clock()));
     const auto action = static_cast<cluster::KeyringAction>(order->getAction());
     const auto done = change_own(action, copy(order->getKey()));
     return KeyringReport{
-        sealed<schema::membership::KeyringReport>(*options.keyring.primary(), [&](auto report) {
+        sealed<schema::membership::KeyringReport>(SealedFor::keyring_report, [&](auto report) {
+          report.setId(data_of(id));
           if (!done) report.setFailure(text(done.error().what));
           fill_texts(report, options.keyring.keys());
         })};
+  }
+
+  static std::string text_of(capnp::Data::Reader bytes) {
+    return {bytes.asChars().begin(), bytes.size()};
+  }
+
+  static capnp::Data::Reader data_of(const std::string& bytes) {
+    return {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()};
+  }
+
+  static std::string new_order_id() {
+    std::string id(cluster::KeyringOrders::id_bytes, '\0');
+    randombytes_buf(id.data(), id.size());
+    return id;
   }
 
   static void fill_texts(schema::membership::KeyringReport::Builder report,
@@ -317,23 +340,18 @@ struct MembershipState {
   void change_keyring(const ChangeKeyring& msg, actor::Promise<KeyringChanged> promise) {
     if (options.keyring.empty())
       return promise.deliver(cluster::carry_out(options.keyring, msg.action, msg.key).error());
-    const auto order
-        = sealed<schema::membership::KeyringOrder>(*options.keyring.primary(), [&](auto to) {
-            to.setAction(static_cast<std::uint8_t>(msg.action));
-            to.setKey(text(msg.key));
-          });
+    std::vector<Order> given;  // sealed before the own key may change, which others follow
+    for (const auto& other : table->others())
+      if (other.is_usable()) given.push_back(order_to(other, msg));
     const auto tally = std::make_shared<cluster::KeyringTally>();
     const auto own = change_own(msg.action, msg.key);
     tally->servers = 1;
     tally->count(options.keyring.keys());
     if (!own) tally->messages[options.self.name] = own.error().what;
-    std::vector<MemberInfo> others;
-    for (const auto& other : table->others())
-      if (other.is_usable()) others.push_back(other);
-    if (others.empty()) return promise.deliver(KeyringChanged{*tally});
-    const auto open = std::make_shared<std::size_t>(others.size());
-    for (const auto& other : others)
-      send_order(other, order, [tally, open, promise, name = other.name](auto report) mutable {
+    if (given.empty()) return promise.deliver(KeyringChanged{*tally});
+    const auto open = std::make_shared<std::size_t>(given.size());
+    for (const auto& order : given)
+      send(order, [tally, open, promise, name = order.to.name](auto report) mutable {
         ++tally->servers;
         if (!report)
           tally->messages[name] = report.error().what;
@@ -341,6 +359,25 @@ struct MembershipState {
           take_report(*tally, name, **report);
         if (--*open == 0) promise.deliver(KeyringChanged{*tally});
       });
+  }
+
+  /// An order to one server. No two have one id, so that no report stands for another one.
+  struct Order {
+    MemberInfo to;
+    std::string id;
+    Object<schema::membership::Sealed> body;
+  };
+
+  Order order_to(const MemberInfo& other, const ChangeKeyring& msg) const {
+    Order order{.to = other, .id = new_order_id(), .body = {}};
+    order.body = sealed<schema::membership::KeyringOrder>(SealedFor::keyring_order, [&](auto to) {
+      to.setAction(static_cast<std::uint8_t>(msg.action));
+      to.setKey(text(msg.key));
+      to.setId(data_of(order.id));
+      to.setTime(options.wall_clock());
+      to.setTo(text(other.id));
+    });
+    return order;
   }
 
   static void take_report(cluster::KeyringTally& tally,
@@ -353,23 +390,29 @@ struct MembershipState {
     tally.count(keys);
   }
 
-  void send_order(const MemberInfo& to,
-                  const Object<schema::membership::Sealed>& order,
-                  std::function<void(Result<Object<schema::membership::KeyringReport>>)> done) {
+  void send(const Order& order,
+            std::function<void(Result<Object<schema::membership::KeyringReport>>)> done) {
     rpc::transport::Call call;
-    call.to = {.address = to.rpc_address, .region = to.region};
+    call.to = {.address = order.to.rpc_address, .region = order.to.region};
     call.method = rpc::Method::member_keyring;
-    call.body = rpc::bytes_of(order);
+    call.body = rpc::bytes_of(order.body);
     call.timeout = options.join_timeout;
     self->request(transport, options.join_timeout + std::chrono::seconds{1}, std::move(call))
-        .then(
-            [this, done](const rpc::transport::Reply& reply) {
-              if (!reply.outcome) return done(reply.outcome.error());
-              auto sealed = Object<schema::membership::Sealed>::from_bytes(reply.outcome->view());
-              if (!sealed) return done(sealed.error());
-              done(opened<schema::membership::KeyringReport>(*sealed));
-            },
-            [done](const Error& err) { done(err); });
+        .then([this, done,
+               id = order.id](const rpc::transport::Reply& reply) { done(report_on(id, reply)); },
+              [done](const Error& err) { done(err); });
+  }
+
+  Result<Object<schema::membership::KeyringReport>> report_on(
+      const std::string& id, const rpc::transport::Reply& reply) const {
+    if (!reply.outcome) return reply.outcome.error();
+    const auto body
+        = NOMAD_TRY(Object<schema::membership::Sealed>::from_bytes(reply.outcome->view()));
+    auto report
+        = NOMAD_TRY(opened<schema::membership::KeyringReport>(SealedFor::keyring_report, body));
+    if (text_of(report->getId()) != id)
+      return Error{Errc::permission_denied, "the report is on another order about the keyring"};
+    return report;
   }
 
   Self self = nullptr;
@@ -377,6 +420,7 @@ struct MembershipState {
   std::shared_ptr<MemberView> view;
   MembershipActorOptions options;
   std::optional<cluster::Membership> table;
+  std::optional<cluster::KeyringOrders> orders;  ///< That were obeyed.
   std::map<actor::Address, Hearing> listeners;
   std::map<std::string, std::optional<MemberStatus>> logged;
   std::int64_t join_attempts = 0;

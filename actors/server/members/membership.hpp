@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/rpc/transport.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/cluster/members/member_codec.hpp"
 #include "runtime/cluster/members/member_keyring.hpp"
 #include "runtime/cluster/members/membership.hpp"
@@ -94,7 +96,8 @@ struct KeyringChanged {
   cluster::KeyringTally tally;
 };
 
-/// The order of another server about this one's keyring, and the report on it.
+/// The order of another server about this one's keyring, and the report on it. `permission_denied`
+/// for an order that is for another server, not of this minute, or was obeyed already.
 struct KeyringOrder {
   using is_message = void;
   Object<schema::membership::Sealed> sealed;
@@ -180,6 +183,8 @@ struct MembershipActorOptions {
   std::chrono::milliseconds probe_timeout{1'000};
   std::chrono::milliseconds join_timeout{5'000};
   std::uint64_t random_seed = 0;
+  /// Unix nanoseconds, by which orders about the keyring are dated.
+  std::function<std::int64_t()> wall_clock = unix_now;
 };
 
 Membership spawn_membership(const actor::Owner& owner,

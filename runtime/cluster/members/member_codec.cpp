@@ -1,6 +1,7 @@
 #include "runtime/cluster/members/member_codec.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -126,6 +127,17 @@ Result<std::shared_ptr<const MemberKey>> MemberKey::from_text(std::string_view t
   return std::shared_ptr<const MemberKey>{std::move(key)};
 }
 
+std::unique_ptr<const MemberKey> MemberKey::for_use(SealedFor use) const {
+  // Part of what is sealed: never changed.
+  const std::string_view name
+      = use == SealedFor::keyring_order ? "nomadctl keyring order" : "nomadctl keyring report";
+  std::unique_ptr<MemberKey> key{new MemberKey};
+  crypto_generichash(key->bytes_.data(), key->bytes_.size(),
+                     reinterpret_cast<const unsigned char*>(name.data()), name.size(),
+                     bytes_.data(), bytes_.size());
+  return key;
+}
+
 Object<wire::Envelope> write_table(const MemberTable& table,
                                    const MemberKey* key,
                                    const SealNonce& nonce) {
@@ -164,18 +176,25 @@ Result<MemberTable> read_table(wire::Envelope::Reader envelope,
 
 Object<wire::Sealed> seal_bytes(std::span<const std::byte> plain,
                                 const MemberKey& key,
+                                SealedFor use,
                                 const SealNonce& nonce) {
   Draft<wire::Sealed> draft;
-  seal_into(draft->initBytes(static_cast<unsigned>(plain.size() + overhead)), plain, key, nonce);
+  seal_into(draft->initBytes(static_cast<unsigned>(plain.size() + overhead)), plain,
+            *key.for_use(use), nonce);
   return draft.freeze();
 }
 
 Result<std::vector<std::byte>> open_bytes(wire::Sealed::Reader sealed,
+                                          SealedFor use,
                                           const std::vector<const MemberKey*>& keys) {
   if (keys.empty())
     return Error{Errc::permission_denied,
                  "the other server has an \"encrypt\" key, this one has none"};
-  return unsealed(sealed.getBytes(), keys);
+  std::vector<std::unique_ptr<const MemberKey>> made;
+  std::vector<const MemberKey*> for_use;
+  for (const auto* key : keys)
+    for_use.push_back(made.emplace_back(key->for_use(use)).get());
+  return unsealed(sealed.getBytes(), for_use);
 }
 
 }  // namespace nomad::cluster

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -14,6 +15,9 @@
 #include "schema/membership.capnp.h"
 
 namespace nomad::cluster {
+
+/// What something was sealed for: it opens as nothing else, not as a table either.
+enum class SealedFor : std::uint8_t { keyring_order, keyring_report };
 
 /// The secret that all servers share; wiped when it goes.
 class MemberKey {
@@ -27,6 +31,9 @@ public:
   ~MemberKey();
 
   const unsigned char* bytes() const { return bytes_.data(); }
+
+  /// The key by which this one seals for `use`, made from it and of no use to find it.
+  std::unique_ptr<const MemberKey> for_use(SealedFor use) const;
 
 private:
   MemberKey() = default;
@@ -56,10 +63,12 @@ inline Result<MemberTable> read_table(schema::membership::Envelope::Reader envel
 /// Any flat object, sealed, the nonce first.
 Object<schema::membership::Sealed> seal_bytes(std::span<const std::byte> plain,
                                               const MemberKey& key,
+                                              SealedFor use,
                                               const SealNonce& nonce);
 
-/// What was sealed by one of `keys`; errors as of `read_table`.
+/// What was sealed for `use` by one of `keys`; errors as of `read_table`.
 Result<std::vector<std::byte>> open_bytes(schema::membership::Sealed::Reader sealed,
+                                          SealedFor use,
                                           const std::vector<const MemberKey*>& keys);
 
 }  // namespace nomad::cluster

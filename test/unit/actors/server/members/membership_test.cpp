@@ -3,6 +3,7 @@
 #include "actors/server/members/membership.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include <doctest/doctest.h>
@@ -30,7 +31,11 @@ struct MembersFixture : test::ActorFixture {
 
   std::map<std::string, Server> servers;  ///< By id, which is the address too.
   std::set<std::string> dead;
-  std::set<std::pair<std::string, std::string>> cut;  ///< From, to.
+  std::set<std::pair<std::string, std::string>> cut;             ///< From, to.
+  std::optional<Object<schema::membership::Sealed>> last_order;  ///< That went over the network.
+  Bytes last_report;
+  Bytes put_report;  ///< If it is not empty, who gives orders has it instead of the real one.
+  std::int64_t wall_clock = 1'700'000'000'000'000'000;
 
   using Reply = rpc::transport::Reply;
 
@@ -76,12 +81,13 @@ struct MembersFixture : test::ActorFixture {
       return;
     }
     if (msg.method == rpc::Method::member_keyring) {
-      auto order = Object<schema::membership::Sealed>::from_bytes(msg.body.view()).value();
-      self->request(to, 10s, membership::KeyringOrder{std::move(order)})
+      last_order = Object<schema::membership::Sealed>::from_bytes(msg.body.view()).value();
+      self->request(to, 10s, membership::KeyringOrder{*last_order})
           .then(
-              [promise](const membership::KeyringReport& report) mutable {
-                promise.deliver(
-                    Reply{rpc::bytes_of(report.sealed), rpc::transport::Delivery::answered});
+              [this, promise](const membership::KeyringReport& report) mutable {
+                last_report = rpc::bytes_of(report.sealed);
+                promise.deliver(Reply{put_report.view().empty() ? last_report : put_report,
+                                      rpc::transport::Delivery::answered});
               },
               fail);
       return;
@@ -119,6 +125,7 @@ struct MembersFixture : test::ActorFixture {
     };
     options.retry_join = std::move(join);
     options.random_seed = servers.size();
+    options.wall_clock = [this] { return wall_clock; };
     server.membership
         = adopt(spawn_membership(system(), transport(id), server.view, std::move(options)));
     settle();
@@ -259,6 +266,68 @@ TEST_CASE_FIXTURE(MembersFixture, "membership: a key that can't be kept is not u
         == std::map<std::string, std::string>{{"b.global", "the keyring can't be kept: no space"}});
   CHECK((**done)->tally.keys.at(key) == 2);
   CHECK((**done)->tally.keys.size() == 2);
+}
+
+namespace {
+
+/// Two servers that seal by one key, and what somebody between them records.
+struct OrdersFixture : MembersFixture {
+  static constexpr auto key = "QUFBQUFBQUFBQUFBQUFBQQ==";
+  static constexpr auto next = "QUFBQUFBQUFBQUFBQUFBQg==";
+
+  OrdersFixture() {
+    start("a", {"a"}, key);
+    start("b", {"a"}, key);
+    advance(5s);
+  }
+
+  cluster::KeyringTally order(cluster::KeyringAction action, const std::string& on = {}) {
+    const auto done = ask<membership::KeyringChanged>(servers.at("a").membership,
+                                                      membership::ChangeKeyring{action, on});
+    REQUIRE((done->has_value() && (*done)->has_value()));
+    return (**done)->tally;
+  }
+
+  std::string refusal(const std::string& at, const Object<schema::membership::Sealed>& order) {
+    const auto report = ask<membership::KeyringReport>(servers.at(at).membership,
+                                                       membership::KeyringOrder{order});
+    REQUIRE(report->has_value());
+    if ((*report)->has_value()) return "";
+    CHECK((*report)->error().code == Errc::permission_denied);
+    return (*report)->error().what;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(OrdersFixture, "membership: an order that was recorded does nothing again") {
+  using cluster::KeyringAction;
+  CHECK(order(KeyringAction::install, next).messages.empty());
+  const auto recorded = last_order.value();
+  CHECK(order(KeyringAction::remove, next).keys.size() == 1);
+
+  CHECK(refusal("b", recorded)
+        == "the order about the keyring was obeyed already: it was recorded and sent again");
+  CHECK(refusal("a", recorded) == "the order about the keyring is for another server");
+  wall_clock += 1;
+  start("b", {"a"}, key);  // what it has obeyed before is forgotten
+  CHECK(refusal("b", recorded).starts_with("the order about the keyring is older than this"));
+  wall_clock += std::chrono::nanoseconds{2min}.count();
+  CHECK(refusal("b", recorded).starts_with("the order about the keyring is not of this minute"));
+  CHECK(order(KeyringAction::list).keys == std::map<std::string, std::size_t>{{key, 2}});
+}
+
+TEST_CASE_FIXTURE(OrdersFixture, "membership: a report that was recorded is no report") {
+  using cluster::KeyringAction;
+  CHECK(order(KeyringAction::list).messages.empty());
+  put_report = last_report;
+  CHECK(order(KeyringAction::install, next).messages
+        == std::map<std::string, std::string>{
+            {"b.global", "the report is on another order about the keyring"}});
+  // An order is no report either, though the same key seals both.
+  put_report = rpc::bytes_of(*last_order);
+  CHECK(order(KeyringAction::list).messages.at("b.global")
+        == "the other server has another \"encrypt\" key");
 }
 
 TEST_CASE_FIXTURE(MembersFixture, "membership: without a key there is no keyring") {

@@ -63,3 +63,29 @@ TEST_CASE("member tables: one that is shorter than its seal is cut") {
   CHECK(read_table(*sealed_of(seal - 1), key->get()).error().code == Errc::corrupt);
   CHECK(read_table(*sealed_of(seal), key->get()).error().code == Errc::permission_denied);
 }
+
+TEST_CASE("member tables: what is sealed for one use opens as nothing else") {
+  const auto key = MemberKey::from_text("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=").value();
+  const auto other = MemberKey::from_text("MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=").value();
+  const auto table = write_table({.from = "a", .members = {}, .removed = {}}, key.get(), {});
+  Draft<schema::membership::Sealed> of_table;
+  of_table->setBytes(table->getSealed());
+  Draft<schema::membership::Table> draft;
+  const auto plain = draft.freeze();
+  const auto bytes = std::as_bytes(std::span{plain.bytes().data(), plain.bytes().size()});
+  const std::vector<const MemberKey*> keys{other.get(), key.get()};
+
+  for (const auto& [use, another] :
+       {std::pair{SealedFor::keyring_order, SealedFor::keyring_report},
+        std::pair{SealedFor::keyring_report, SealedFor::keyring_order}}) {
+    const auto sealed = seal_bytes(bytes, *key, use, {});
+    CHECK(open_bytes(*sealed, use, keys).value()
+          == std::vector<std::byte>(bytes.begin(), bytes.end()));
+    CHECK(open_bytes(*sealed, another, keys).error().code == Errc::permission_denied);
+    CHECK(open_bytes(*sealed, use, {other.get()}).error().code == Errc::permission_denied);
+    CHECK(open_bytes(*of_table.freeze(), use, keys).error().code == Errc::permission_denied);
+    Draft<schema::membership::Envelope> envelope;
+    envelope->setSealed(sealed->getBytes());
+    CHECK(read_table(*envelope.freeze(), keys).error().code == Errc::permission_denied);
+  }
+}
