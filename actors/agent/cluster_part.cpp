@@ -1,13 +1,10 @@
 #include "actors/agent/cluster_part.hpp"
 
-#include <filesystem>
-
 #include "actors/agent/api_setup.hpp"
+#include "actors/agent/gossip_keyring.hpp"
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/server/members/raft_carrier.hpp"
-#include "runtime/base/files/bounded.hpp"
-#include "runtime/base/files/replace_file.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/cluster/data/stored_rights.hpp"
@@ -253,28 +250,29 @@ void warn_of_no_cluster(const config::AgentConfig& config) {
               "<a server's address>` lets it join, server.bootstrap_expect found one");
 }
 
-/// What operators have made of the keys of `encrypt`; as in Nomad, once it is there the
-/// configuration's key counts no more for membership. It still wraps root keys (server_part.cpp).
+/// Where the keys are that membership is sealed by. As in Nomad, once it is there the configuration's
+/// `encrypt` counts no more for membership; it still wraps root keys (server_part.cpp).
 std::string keyring_path(const config::AgentConfig& config) {
   return config.data_dir + "/server/serf.keyring";
 }
 
-Result<cluster::MemberKeyring> kept_keyring(const std::string& path, const std::string& encrypt) {
-  if (encrypt.empty()) return cluster::MemberKeyring{};
-  std::error_code failure;
-  if (!std::filesystem::exists(path, failure) && !failure)
-    return cluster::MemberKeyring::of(encrypt);
-  const auto text = NOMAD_TRY(read_whole_file(path));
-  auto keyring = cluster::MemberKeyring::from_text(text);
-  if (!keyring) return keyring.error().within("cannot read \"" + path + "\"");
-  return keyring;
+void warn_of_encrypt(const cluster::MemberKeyring& keyring,
+                     const std::string& path,
+                     const std::string& encrypt) {
+  if (const auto remark = remark_on_encrypt(keyring, path, encrypt); !remark.empty())
+    log::warn("membership", "{}", remark);
 }
 
 /// Those that the last start left, or the configuration's; changes are kept beside the state.
 Result<> use_keyring(server::MembershipActorOptions& options, const config::AgentConfig& config) {
-  options.keyring = NOMAD_TRY(kept_keyring(keyring_path(config), config.server.encrypt));
-  options.keep = [path = keyring_path(config)](const std::string& text) {
-    return replace_file(path, text, Durability::of_disk);
+  const auto path = keyring_path(config);
+  const auto& encrypt = config.server.encrypt;
+  options.keyring = NOMAD_TRY(open_gossip_keyring(path, encrypt));
+  warn_of_encrypt(options.keyring, path, encrypt);
+  options.keep = [path, encrypt](const cluster::MemberKeyring& keyring) -> Result<> {
+    NOMAD_TRY(keep_gossip_keyring(path, keyring.text()));
+    warn_of_encrypt(keyring, path, encrypt);
+    return {};
   };
   return {};
 }

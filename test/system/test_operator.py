@@ -90,6 +90,18 @@ class GossipKeyringTest(OperatorCase):
         wait_until(lambda: self.status_of(leader, restarted) == "alive"
                    and self.keys(leader)["NumNodes"] == 3, what="the restarted server among the others")
         self.assertEqual({second: 3}, self.keys(leader)["Keys"])
+        self.assertIn("server.encrypt is not the primary key of the keyring", restarted.log())
+
+        # Without encrypt in its configuration, it does not speak plain.
+        with open(restarted.config_path) as f:
+            text = f.read()
+        with open(restarted.config_path, "w") as f:
+            f.write(text.replace(f'encrypt = "{self.first}"', ""))
+        restarted.kill9()
+        restarted.start()
+        wait_until(lambda: "server.encrypt is not set" in restarted.log(), what="the warning")
+        wait_until(lambda: self.status_of(leader, restarted) == "alive"
+                   and self.keys(leader)["NumNodes"] == 3, what="the server without encrypt among the others")
         for server in self.servers:
             self.assertNotIn(second, server.log())
 

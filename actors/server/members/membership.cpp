@@ -278,7 +278,7 @@ struct MembershipState {
     auto changed = options.keyring;
     NOMAD_TRY(cluster::carry_out(changed, action, key));
     if (changed.keys() == options.keyring.keys()) return {};
-    NOMAD_TRY(options.keep(changed.text()).within("the keyring can't be kept"));
+    NOMAD_TRY(options.keep(changed).within("the keyring can't be kept"));
     options.keyring = std::move(changed);
     log::info("membership", "the keyring has {} keys now", options.keyring.keys().size());
     return {};

@@ -174,9 +174,9 @@ struct MembershipActorOptions {
   cluster::MemberInfo self;
   cluster::MembershipOptions rules;
   cluster::MemberKeyring keyring;  ///< Empty: tables travel plain.
-  /// Keeps the keyring's text where the next start finds it, durably.
-  std::function<Result<>(const std::string& text)> keep
-      = [](const std::string&) { return Result<>{}; };
+  /// Keeps the keyring where the next start finds it, durably.
+  std::function<Result<>(const cluster::MemberKeyring& keyring)> keep
+      = [](const cluster::MemberKeyring&) { return Result<>{}; };
   std::vector<std::string> retry_join;
   std::chrono::milliseconds retry_interval{30'000};
   std::int64_t retry_max = 0;  ///< Attempts; 0: for ever.

@@ -118,9 +118,9 @@ struct MembersFixture : test::ActorFixture {
     MembershipActorOptions options;
     options.self = info(id);
     options.keyring = cluster::MemberKeyring::of(key).value();
-    options.keep = [&server](const std::string& text) {
+    options.keep = [&server](const cluster::MemberKeyring& keyring) {
       if (server.is_full) return Result<>{Error{Errc::overloaded, "no space"}};
-      server.kept = text;
+      server.kept = keyring.text();
       return Result<>{};
     };
     options.retry_join = std::move(join);
