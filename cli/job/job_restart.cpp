@@ -321,8 +321,8 @@ private:
     }
     std::vector<RestartFailures> each(count);
     const auto lack = in_turn(count, apis.size(), [&](std::size_t worker, std::size_t i) {
-      each[i] = AllocRestart{apis[worker], options_, allocs_[begin + i], lines_}.run(
-          tasks_[begin + i]);
+      each[i]
+          = AllocRestart{apis[worker], options_, allocs_[begin + i], lines_}.run(tasks_[begin + i]);
     });
     if (!lack.empty())
       lines_.say(

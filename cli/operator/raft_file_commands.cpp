@@ -155,14 +155,11 @@ Result<StateSource> source_of_state(std::int64_t asked,
   const auto held_from = log.empty() ? source.last + 1 : log.first;
   const auto held_to = log.empty() ? raft::Index{0} : log.last;
   const auto missing = [&](raft::Index from, raft::Index to) {
-    return mistake(fmt::format("entries {}..{} are in neither the log nor a snapshot{}", from, to,
-                               source.snapshot
-                                   ? ""
-                                   : fmt::format(": there is no snapshot of {} or before",
-                                                 source.last)));
+    return mistake(fmt::format(
+        "entries {}..{} are in neither the log nor a snapshot{}", from, to,
+        source.snapshot ? "" : fmt::format(": there is no snapshot of {} or before", source.last)));
   };
-  if (held_from > source.first)
-    return missing(source.first, std::min(held_from - 1, source.last));
+  if (held_from > source.first) return missing(source.first, std::min(held_from - 1, source.last));
   if (held_to < source.last) return missing(held_to + 1, source.last);
   return source;
 }

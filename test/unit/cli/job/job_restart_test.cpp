@@ -10,8 +10,9 @@ TEST_CASE("job restart: a batch of all allocations restarts each of them once") 
   test::FakeAgent agent;
   agent.answer("GET /v1/jobs", R"([{"ID":"web","Namespace":"default"}])");
   agent.answer("GET /v1/job/web", R"({"ID":"web","Type":"service"})");
-  agent.answer("GET /v1/job/web/versions",
-               R"({"Versions":[{"Version":0,"TaskGroups":[{"Name":"g","Tasks":[{"Name":"t"}]}]}]})");
+  agent.answer(
+      "GET /v1/job/web/versions",
+      R"({"Versions":[{"Version":0,"TaskGroups":[{"Name":"g","Tasks":[{"Name":"t"}]}]}]})");
   agent.answer("GET /v1/job/web/deployments", "[]");
   std::string allocs;
   for (int i = 0; i < count; ++i) {

@@ -28,7 +28,8 @@ struct RaftRun {
   }
 };
 
-RaftRun run_raft(Result<int> (*command)(const std::vector<std::string>&), std::vector<std::string> words) {
+RaftRun run_raft(Result<int> (*command)(const std::vector<std::string>&),
+                 std::vector<std::string> words) {
   const test::Capture printed;
   const auto code = command(words);
   return {code ? *code : 1, printed.out(), code ? "" : code.error().what};
@@ -56,8 +57,7 @@ struct LogDirectory {
   }
 
   void write_snapshot(raft::Index index) const {
-    auto writer
-        = storage::SnapshotWriter::create(raft + "/snapshots", {.index = index, .term = 1});
+    auto writer = storage::SnapshotWriter::create(raft + "/snapshots", {.index = index, .term = 1});
     REQUIRE(writer);
     REQUIRE((*writer)->finish());
   }
@@ -131,8 +131,8 @@ TEST_CASE("operator raft: an agent's log is locked by the agent's lock") {
     const auto agent = storage::DataDirLock::take(files.data_dir);
     REQUIRE(agent);
     for (const auto& path : {files.data_dir, files.data_dir + "/server", files.raft + "/"})
-      CHECK(run_raft(cli::run_operator_raft_info, {path}).err.starts_with(
-          "data_dir \"" + files.data_dir + "\" is in use by another agent"));
+      CHECK(run_raft(cli::run_operator_raft_info, {path})
+                .err.starts_with("data_dir \"" + files.data_dir + "\" is in use by another agent"));
   }
   CHECK(run_raft(cli::run_operator_raft_info, {files.data_dir}).code == 0);
   std::filesystem::remove(files.data_dir + "/agent.lock");
