@@ -39,7 +39,7 @@ class OneServerTest(cluster.Case):
         self.assertEqual(client.run("node", "config", "-servers").stdout, address + "\n")
         refused = client.run("node", "config", "-update-servers", "127.0.0.1:1")
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("Server at address 127.0.0.1:1 failed ping: ", refused.stderr)
+        self.assertIn("Unexpected response code: 400 (Server at address 127.0.0.1:1 failed ping: ", refused.stderr)
         self.assertEqual(client.request("GET", "/v1/agent/servers").json, [address])
 
     def test_a_restarted_server_finds_its_nodes_and_their_tasks_again(self):
