@@ -57,7 +57,7 @@ Result<int> run_check(const std::vector<std::string>& arguments) {
   if (auto code = command.parse(arguments, WordCount{})) return *code;
   if (const auto made = command.connect(); !made)
     return report_critical("error initializing client: " + made.error().what);
-  const auto self = command.api->get("/v1/agent/self");
+  const auto self = command.api->get("/v1/agent/self").within("failed querying self endpoint");
   if (!self) return report_critical("unable to query agent info: " + self.error().what);
   const auto stats = self->view()["stats"];
   if (!stats["nomad"].is_null()) return check_server(stats, peers);

@@ -74,7 +74,9 @@ Result<int> run_agent_info(const std::vector<std::string>& arguments) {
   OutputFlags output{command};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto self = NOMAD_TRY(api->get("/v1/agent/self").within("Error querying agent info"));
+  auto self = NOMAD_TRY(api->get("/v1/agent/self")
+                            .within("failed querying self endpoint")
+                            .within("Error querying agent info"));
   if (auto code = output.print(self.body)) return *code;
   for (const auto& [section, values] : self.view()["stats"].members()) {
     std::cout << section << '\n';
