@@ -278,5 +278,36 @@ class RecoverTest(OperatorCase):
             os.path.join(kept.dir, "data", "server", "raft", "peers.json")))
 
 
+class FilesTest(unittest.TestCase):
+    def test_what_a_stopped_agent_leaves_is_shown(self):
+        agent = harness.Agent()
+        self.addCleanup(agent.destroy)
+        agent.start()
+        agent.register(harness.job("web"))
+        alloc = agent.wait_for_allocs("web", "running")[0]["ID"]
+        refused = agent.run("operator", "raft", "info", agent.data_dir)
+        self.assertEqual(1, refused.returncode)
+        self.assertIn("is in use by another agent", refused.stderr)
+        agent.stop()
+
+        info = agent.run("operator", "raft", "info", agent.data_dir, check=True).stdout
+        self.assertRegex(info, r"path: .*/server/raft/raft.db\nlength: +\d+\nfirst index: 1\nlast index: +\d+\n")
+        logs = [json.loads(line) for line in
+                agent.run("operator", "raft", "logs", agent.data_dir, check=True).stdout.splitlines()]
+        self.assertEqual(list(range(1, len(logs) + 1)), [entry["Index"] for entry in logs])
+        self.assertEqual("LogConfiguration", logs[0]["LogType"])
+        commands = [entry for entry in logs if entry["LogType"] == "LogCommand"]
+        registered = next(entry["Index"] for entry in commands if entry["CommandType"] == "guarded")
+        for last, ids in ((0, ["web"]), (registered, ["web"]), (registered - 1, [])):
+            state = json.loads(agent.run("operator", "raft", "state", "-last-index", str(last), agent.data_dir,
+                                         check=True).stdout)
+            self.assertEqual(ids, [job["ID"] for job in state["Jobs"] or []], last)
+        shown = json.loads(agent.run("operator", "client-state", agent.data_dir, check=True).stdout)
+        task = shown["Allocations"][alloc]["Tasks"]
+        self.assertEqual(["running"], [each["RemoteState"]["State"] for each in task.values()])
+        agent.start()  # its files are as they were
+        self.assertEqual(alloc, agent.wait_for_allocs("web", "running")[0]["ID"])
+
+
 if __name__ == "__main__":
     harness.main()
