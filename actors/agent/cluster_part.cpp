@@ -250,8 +250,9 @@ void warn_of_no_cluster(const config::AgentConfig& config) {
               "<a server's address>` lets it join, server.bootstrap_expect found one");
 }
 
-/// Where the keys are that membership is sealed by. As in Nomad, once it is there the configuration's
-/// `encrypt` counts no more for membership; it still wraps root keys (server_part.cpp).
+/// Where the keys are that membership is sealed by. As in Nomad, once it is there the
+/// configuration's `encrypt` counts no more for membership; it still wraps root keys
+/// (server_part.cpp).
 std::string keyring_path(const config::AgentConfig& config) {
   return config.data_dir + "/server/serf.keyring";
 }
