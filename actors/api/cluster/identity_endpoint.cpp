@@ -3,7 +3,9 @@
 // keys are.
 #include "actors/api/cluster/identity_endpoint.hpp"
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,6 +20,9 @@ namespace {
 
 /// For how long a set of keys may be kept. The next key is known for longer before it signs.
 constexpr int kept_seconds = 900;
+
+/// After how long to ask again for one that is being opened.
+constexpr int seconds_to_open = 1;
 
 struct KeySet {
   identity::IssuingKeys keys;
@@ -49,21 +54,70 @@ void append_key(std::string& out, const identity::VerifyingKey& key) {
                      {reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()}));
 }
 
-/// Those that this server cannot open are left out: it could not verify by them either.
-Answer show_keys(const View& snapshot, const identity::IssuingKeys& keys) {
-  std::string list;
-  const auto add = [&list](const auto& key) {
-    if (!list.empty()) list += ',';
-    append_key(list, key);
-  };
-  snapshot.walk(&state::Snapshot::rows<state::kind::RootKeys>, {}, [&](const auto& entry) {
-    if (const auto key = keys.for_others(entry.value())) add(**key);
-    if (const auto key = keys.own(entry.value())) add((*key)->verifying());
-    return true;
-  });
-  auto answer = Answer::json("{\"keys\":[" + list + "]}");
-  answer.headers = may_be_kept();
+/// A set without one that will be in it soon would be believed for as long as it may be kept.
+Answer ask_again(const Error& why) {
+  auto answer = Answer::error(why);
+  answer.status = net::status::service_unavailable;
+  answer.headers
+      = {{"Retry-After", fmt::format("{}", seconds_to_open)}, {"Cache-Control", "no-store"}};
   return answer;
+}
+
+/// Of the rows' keys, and how long the set is good.
+class KeyList {
+public:
+  explicit KeyList(const identity::IssuingKeys& keys) : keys_{keys} {}
+
+  /// Whether to go on.
+  bool add(const Object<schema::RootKey>& row) {
+    return add_one(
+               keys_.for_others(row), [](const auto& key) -> auto& { return *key; })
+           && add_one(keys_.own(row), [](const auto& key) { return key->verifying(); });
+  }
+
+  Answer answer() && {
+    if (pending_) return ask_again(*pending_);
+    auto answer = Answer::json("{\"keys\":[" + list_ + "]}");
+    answer.headers
+        = is_whole_ && !list_.empty() ? may_be_kept() : net::Headers{{"Cache-Control", "no-store"}};
+    return answer;
+  }
+
+private:
+  template <class Key, class Shown>
+  bool add_one(const Result<Key>& key, const Shown& shown) {
+    if (key) {
+      if (!list_.empty()) list_ += ',';
+      append_key(list_, shown(*key));
+    } else if (key.error().code == Errc::corrupt) {
+      is_whole_ = false;  // It is not for this server, which could not verify by it either.
+    } else {
+      pending_ = key.error();
+    }
+    return !pending_;
+  }
+
+  const identity::IssuingKeys& keys_;
+  std::string list_;
+  bool is_whole_ = true;
+  std::optional<Error> pending_;
+};
+
+Answer show_keys(const View& snapshot, const identity::IssuingKeys& keys) {
+  KeyList list{keys};
+  snapshot.walk(&state::Snapshot::rows<state::kind::RootKeys>, {},
+                [&](const auto& entry) { return list.add(entry.value()); });
+  return std::move(list).answer();
+}
+
+/// An RSA key that this server has not made yet takes a while.
+bool makes_keys(const View& snapshot, const identity::RsaKeyOf& keys) {
+  bool makes = false;
+  snapshot.walk(&state::Snapshot::rows<state::kind::RootKeys>, {}, [&](const auto& entry) {
+    makes = keys.takes_long(entry.value());
+    return !makes;
+  });
+  return makes;
 }
 
 Outcome list_verifying_keys(Call& call, const KeySet& set) {
@@ -72,8 +126,8 @@ Outcome list_verifying_keys(Call& call, const KeySet& set) {
         .watch = {state::watch_prefix(state::Table::root_keys, "")},
         .index = index_from_one<state::Table::root_keys>,
         .answer = [keys = set.keys](const View& snapshot) { return show_keys(snapshot, keys); },
-        // An RSA key that was not asked for before takes a while to be made.
-        .is_heavy = [](const View&) { return true; }};
+        .is_heavy = [keys = set.keys.for_others](
+                        const View& snapshot) { return makes_keys(snapshot, keys); }};
   });
 }
 

@@ -43,7 +43,7 @@ struct Read {
   std::function<Answer(const View&)> answer;
 
   /// Whether making the answer takes longer than an I/O thread may be held.
-  bool (*is_heavy)(const View&) = nullptr;
+  std::function<bool(const View&)> is_heavy = nullptr;
 
   /// Whether answers are worth keeping for those who ask the same (see ResponseCache). Not of
   /// variables, which are judged by more than their namespace.

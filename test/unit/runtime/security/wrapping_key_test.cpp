@@ -7,10 +7,12 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/security/keyring.hpp"
+#include "test/support/slow_key.hpp"
 #include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::security;
+using nomad::test::SlowKey;
 
 namespace {
 
@@ -18,45 +20,6 @@ const std::string wrapped_id = "11111111-2222-4333-8444-555555555555";
 
 using Row = Object<schema::RootKey>;
 using Others = Keyring::OtherSecrets;
-
-/// One that answers when it is told to.
-class SlowKey : public WrappingKey {
-public:
-  explicit SlowKey(std::string name = "keyring slow") : name_{std::move(name)} {}
-
-  const std::string& name() const override { return name_; }
-
-  void wrap(std::string_view, const Secret& content, Wrapped done) override {
-    Bytes copy{content.bytes().begin(), content.bytes().end()};
-    std::reverse(copy.begin(), copy.end());
-    waiting.emplace_back([done, copy] { done(copy); });
-  }
-
-  void unwrap(std::string_view, std::span<const std::byte> sealed, Unwrapped done) override {
-    ++asked;
-    Bytes copy{sealed.begin(), sealed.end()};
-    if (!unwraps_wrongly) std::reverse(copy.begin(), copy.end());
-    waiting.emplace_back([this, done, copy] {
-      if (failure)
-        done(*failure);
-      else
-        done(Secret::copy_of(std::span<const std::byte>{copy}));
-    });
-  }
-
-  void answer() {
-    for (const auto& one : std::exchange(waiting, {}))
-      one();
-  }
-
-  std::vector<std::function<void()>> waiting;
-  std::optional<Error> failure;
-  bool unwraps_wrongly = false;
-  int asked = 0;
-
-private:
-  std::string name_;
-};
 
 struct Servers {
   test::TempDir dir;

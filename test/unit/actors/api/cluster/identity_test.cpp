@@ -1,11 +1,13 @@
 // A task's identity at the API: its keys are everybody's, and it opens what is the task's.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "runtime/access/login/jwt.hpp"
 #include "runtime/access/login/public_key.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/cluster/data/stored_rights.hpp"
 #include "runtime/identity/verify.hpp"
+#include "test/support/slow_key.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
@@ -76,6 +78,37 @@ TEST_CASE("identity: anybody verifies a token by the published keys") {
   const auto for_others = access::parse_jwt(api.issued({api.alloc, "server", false, "vault"}));
   CHECK(for_others->algorithm == "RS256");
   CHECK(access::is_signed_by(*keys, *for_others));
+}
+
+TEST_CASE("identity: a set that lacks a key is not kept, and not shown while that may come") {
+  const auto slow = std::make_shared<test::SlowKey>();
+  ApiFixture api{[&](ApiOptions& options) {
+    options.server.keyring
+        = security::Keyring::open({.server_id = "one", .wrapping = {.active = slow}}).value();
+  }};
+  const auto add = [&api](const Object<schema::RootKey>& row) {
+    api.state().run([&](auto command) { command.initRootKeyUpsert().setKey(*row); });
+  };
+  const auto shown = [&api] {
+    const auto answer = api.get("/.well-known/jwks.json");
+    const auto keys = access::read_jwks(answer.body);
+    return fmt::format("{} {} keys, {}", answer.status, keys ? keys->size() : 0,
+                       answer.header("Cache-Control"));
+  };
+  CHECK(shown() == "200 0 keys, no-store");
+  add(test::wrapped_by(slow, uuid(8)));
+
+  const auto early = api.get("/.well-known/jwks.json");
+  CHECK(early.status == 503);
+  CHECK(early.header("Retry-After") == "1");
+  CHECK(early.header("Cache-Control") == "no-store");
+  CHECK(early.body.find("is being opened by \"keyring slow\"") != std::string::npos);
+  slow->answer();
+  CHECK(shown() == "200 2 keys, public, max-age=900");
+
+  const auto other = security::Keyring::open({.server_id = "two"}).value();
+  add(other->make_root_key(uuid(9), 1, {}));
+  CHECK(shown() == "200 2 keys, no-store");
 }
 
 TEST_CASE("identity: discovery says where the keys are, if there is an issuer") {
