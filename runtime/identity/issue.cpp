@@ -86,14 +86,15 @@ void add_named(Claims& claims,
   claims.id = id_of(claims);
 }
 
-/// The active key signs for whoever's own key is gone or can't be opened here.
+/// The active key signs for whoever's own key is gone or will never be opened here. For one that
+/// may be later it does not: nobody would know that its signature is still needed.
 template <class KeyOfRow>
 auto key_for(const Object<schema::RootKey>& own,
              const Object<schema::RootKey>& active,
              const KeyOfRow& keys) {
-  if (own)
-    if (auto key = keys(own)) return key;
-  return keys(active);
+  if (!own) return keys(active);
+  auto key = keys(own);
+  return !key && key.error().code == Errc::corrupt ? keys(active) : key;
 }
 
 /// Signs by RS256. The same bytes have the same signature: one that is kept is not made anew.

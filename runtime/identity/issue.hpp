@@ -47,11 +47,12 @@ struct Issued {
 };
 
 /// The identity, signed. `not_found` says in Nomad's words what there is none of, also for an
-/// allocation that is not the node's or has ended; `unavailable`: no key can sign yet.
+/// allocation that is not the node's or has ended; `unavailable`: the key can't sign yet.
 ///
-/// An identity without an end is signed by the key of its row (by the active one if that can't be
-/// opened here), from the row's time on; one with an end by the active key, from `now` (Unix
-/// seconds) on. Of the former, signatures by RS256 are kept in `signatures` (null: they are not).
+/// An identity without an end is signed by the key of its row (by the active one if that is gone,
+/// or `corrupt`: not for this server), from the row's time on; one with an end by the active key,
+/// from `now` (Unix seconds) on. Of the former, signatures by RS256 are kept in `signatures` (null:
+/// they are not).
 Result<Issued> issue(const state::Snapshot& state,
                      const IssuingKeys& keys,
                      std::string_view node_id,

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include "test/support/slow_key.hpp"
 #include "test/unit/runtime/identity/identity_fixture.hpp"
 
 using namespace nomad;
@@ -88,6 +89,25 @@ TEST_CASE_FIXTURE(Fixture, "issue: the active key signs for one whose own can't 
 
   CHECK(access::parse_jwt(token_of({"a1", "server"}))->key_id == active);
   CHECK(access::parse_jwt(token_of({"a1", "server", false, "vault"}))->key_id == active + "-rs256");
+}
+
+TEST_CASE_FIXTURE(Fixture, "issue: nobody stands in for a key that is still being opened") {
+  const std::string own = "77777777-2222-4333-8444-555555555555";
+  const auto slow = std::make_shared<test::SlowKey>();
+  keyring = security::Keyring::open({.server_id = "two", .wrapping = {.active = slow}}).value();
+  keys = identity::signing_keys(keyring);
+  rsa_keys = identity::rsa_keys(keyring);
+  const auto row = test::wrapped_by(slow, own);
+  run([&](auto command) { command.initRootKeyUpsert().setKey(*row); });
+  place_alloc("a2", "web");
+  add_key("99999999-2222-4333-8444-555555555555");
+
+  CHECK(issue({"a2", "server"}).error().code == Errc::unavailable);
+  CHECK(issue({"a2", "server", false, "vault"}).error().code == Errc::unavailable);
+
+  slow->answer();
+  CHECK(access::parse_jwt(token_of({"a2", "server"}))->key_id == own);
+  CHECK(access::parse_jwt(token_of({"a2", "server", false, "vault"}))->key_id == own + "-rs256");
 }
 
 TEST_CASE_FIXTURE(Fixture, "issue: what Nomad takes is Ed25519's, what is for others is RS256") {

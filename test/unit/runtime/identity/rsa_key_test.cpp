@@ -1,5 +1,8 @@
 #include "runtime/identity/rsa_key.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include <doctest/doctest.h>
 
 #include "runtime/access/login/jwt.hpp"
@@ -91,4 +94,34 @@ TEST_CASE("rsa_key: each root key has its own, which is kept, and none before th
   CHECK(identity::rsa_keys(nullptr)(row).error().what == "this server has no keyring");
   const auto elsewhere = security::Keyring::open({.server_id = "two"}).value();
   CHECK(identity::rsa_keys(elsewhere)(row).error().code == Errc::corrupt);
+}
+
+TEST_CASE("rsa_key: what takes long is told, and nobody waits for another's key") {
+  const auto keyring = security::Keyring::open({.server_id = "one"}).value();
+  const auto keys = identity::rsa_keys(keyring);
+  const auto first = keyring->make_root_key("k1", 1, {keyring->holder()});
+  const auto second = keyring->make_root_key("k2", 1, {keyring->holder()});
+  CHECK(keys.takes_long(first));
+  REQUIRE(keys(first).has_value());
+  CHECK_FALSE(keys.takes_long(first));
+  CHECK_FALSE(keys.takes_long({}));
+  const auto elsewhere = security::Keyring::open({.server_id = "two"}).value();
+  CHECK_FALSE(identity::rsa_keys(elsewhere).takes_long(first));
+
+  std::atomic<bool> begins{false};
+  std::atomic<bool> is_made{false};
+  std::thread maker{[&] {
+    begins = true;
+    CHECK(keys(second).has_value());
+    is_made = true;
+  }};
+  while (!begins)
+    std::this_thread::yield();
+  int meanwhile = 0;
+  for (; !is_made; ++meanwhile)
+    static_cast<void>(keys(first));
+  maker.join();
+
+  CHECK(meanwhile > 1'000);  // It takes 0.1 s at least.
+  CHECK_FALSE(keys.takes_long(second));
 }
