@@ -340,8 +340,7 @@ void Keyring::ask(const Unwrapping& one, const std::string& id) {
                  });
 }
 
-/// By the wrapping keys of this server. Of one that answers later the key is there for who asks
-/// again, or the next one is asked then.
+/// By the wrapping keys of this server, one after the other; who asks again has what came later.
 Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(
     const Object<schema::RootKey>& key) {
   const auto id = copy(key->getKeyId());
