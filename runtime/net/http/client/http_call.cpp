@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <string.h>
 
 #include "runtime/base/guard.hpp"
 #include "runtime/net/http/client/request_text.hpp"
@@ -487,6 +488,7 @@ void HttpCall::let_go(bool keeps_socket) {
   const auto self = shared_from_this();
   phase_ = Phase::over;
   timer_.cancel();
+  ::explicit_bzero(request_.body.data(), request_.body.size());  // it may hold secrets
   if (auto socket = std::exchange(socket_, nullptr)) {
     if (keeps_socket)
       host_.keep(request_, std::move(socket));

@@ -105,7 +105,14 @@ std::string bad(TransitOptions options) {
 TEST_CASE("transit: wraps a root key, and unwraps it for another server") {
   const FakeVault vault;
   const auto key = vault.key();
-  CHECK(key->name() == "keyring transit ns1/keys/nomad");
+  CHECK(key->name().starts_with("keyring transit ns1/keys/nomad "));
+  CHECK(key->name().size() == std::string_view{"keyring transit ns1/keys/nomad "}.size() + 16);
+  CHECK(key->name() == vault.key()->name());
+  const FakeVault elsewhere;
+  CHECK(key->name() != elsewhere.key()->name());
+  CHECK(elsewhere.key()->may_unwrap(key->name()));  // the same one, behind another address
+  CHECK(key->may_unwrap("keyring transit ns1/keys/nomad"));
+  CHECK_FALSE(key->may_unwrap("keyring transit ns1/keys/nomad2 0123456789abcdef"));
 
   const auto row = make_row(*keyring_with(key));
 
@@ -115,7 +122,8 @@ TEST_CASE("transit: wraps a root key, and unwraps it for another server") {
   CHECK(test::succeeds([&] { return other->opening(*row) == security::Opening::yes; }));
   const std::lock_guard lock{vault.said->guard};
   CHECK(vault.said->asked
-        == std::vector<std::string>{"PUT /v1/keys/encrypt/nomad", "PUT /v1/keys/decrypt/nomad"});
+        == std::vector<std::string>{"PUT /v1/keys/encrypt/nomad", "PUT /v1/keys/decrypt/nomad",
+                                    "PUT /v1/keys/decrypt/nomad"});
   CHECK(vault.said->token == "s.secret");
 }
 
@@ -137,8 +145,17 @@ TEST_CASE("transit: a service that refuses, or says nothing of use, may do bette
     const auto row = make_row(*keyring);
     CHECK(row.error().code == Errc::unavailable);
     CHECK(row.error().what
-          == "wrapping a root key by \"keyring transit ns1/keys/nomad\": " + expected);
+          == "wrapping a root key by \"" + vault.key()->name() + "\": " + expected);
   }
+}
+
+TEST_CASE("transit: a plaintext that is no base64 is refused") {
+  const FakeVault vault;
+  vault.said->body = R"({"data":{"plaintext":"?","ciphertext":"c"}})";
+  const auto row = make_row(*keyring_with(vault.key()));
+  CHECK(row.error().what
+        == "wrapping a root key by \"" + vault.key()->name()
+               + "\": unwrapping what it has wrapped: the service's plaintext is no base64");
 }
 
 TEST_CASE("transit: what it needs is said at the start") {
