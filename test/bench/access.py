@@ -74,22 +74,8 @@ def started(config="", **more):
 
 def bootstrapped(config=""):
     agent = started(ACL + config)
-    wait_until(lambda: agent.put("/v1/acl/bootstrap").status in (200, 400))
-    agent.token = wait_until(lambda: secret_of_reset(agent))
+    agent.token = wait_until(agent.bootstrap, what="the first token")["SecretID"]
     return agent
-
-
-def secret_of_reset(agent):
-    """The bootstrap token's secret: the first answer may have been lost to a leader that had just begun."""
-    reply = agent.put("/v1/acl/bootstrap")
-    if reply.status == 200:
-        return reply.json["SecretID"]
-    index = re.search(r"reset index: (\d+)", reply.body)[1]
-    os.makedirs(os.path.join(agent.data_dir, "server"), exist_ok=True)
-    with open(os.path.join(agent.data_dir, "server", "acl-bootstrap-reset"), "w") as f:
-        f.write(index)
-    reply = agent.put("/v1/acl/bootstrap")
-    return reply.json["SecretID"] if reply.status == 200 else None
 
 
 def made(agent, path, body):

@@ -39,17 +39,10 @@ class World:
     def __init__(self, config):
         self.agent = harness.Agent(config, log_level="INFO")
         self.agent.start(wait=False)
-        self.management = harness.wait_until(self.bootstrap, what="a leader")
+        self.management = harness.wait_until(self.agent.bootstrap, what="a leader")["SecretID"]
         self.agent.token = self.management
         harness.wait_until(self.agent.is_ready, what="the node")
         self.tokens = {"none": "", "management": self.management}
-
-    def bootstrap(self):
-        try:
-            answer = self.agent.put("/v1/acl/bootstrap")
-        except OSError:
-            return None
-        return answer.json["SecretID"] if answer.status == 200 else None
 
     def done(self, method, path, body=None):
         answer = self.agent.request(method, path, body)

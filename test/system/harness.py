@@ -244,13 +244,20 @@ plugin "raw_exec" {{
             return False
 
     def bootstrap(self):
-        """The secret of the first token of all; None when there is one."""
-        answer = self.put("/v1/acl/bootstrap")
-        return answer.json["SecretID"] if answer.status == 200 else None
+        """Makes the first token of all; None while nobody leads, and when there is one."""
+        self.expect_running()
+        try:
+            answer = self.put("/v1/acl/bootstrap")
+        except OSError:
+            return None
+        return answer.json if answer.status == 200 else None
 
-    def is_ready(self):
+    def expect_running(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the agent ended with {self.process.returncode}:\n{self.log()[-3000:]}")
+
+    def is_ready(self):
+        self.expect_running()
         try:
             nodes = self.get("/v1/nodes")
         except OSError:

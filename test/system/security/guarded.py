@@ -21,22 +21,11 @@ class GuardedAgent(harness.Agent):
     def start(self, wait=True, flags=()):
         super().start(wait=False, flags=flags)
         if not self.token:
-            wait_until(self.bootstrapped, what="the first token")
+            first = wait_until(self.bootstrap, what="the first token")
+            self.token, self.accessor = first["SecretID"], first["AccessorID"]
         if wait:
             wait_until(self.is_ready, what="the node's readiness")
         return self
-
-    def bootstrapped(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f"the agent ended with {self.process.returncode}:\n{self.log()[-3000:]}")
-        try:
-            answer = self.put("/v1/acl/bootstrap")
-        except OSError:
-            return False
-        if answer.status != 200:
-            return False
-        self.token, self.accessor = answer.json["SecretID"], answer.json["AccessorID"]
-        return True
 
     def good(self, method, path, body=None):
         """The JSON of an answer that must be good."""

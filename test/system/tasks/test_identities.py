@@ -204,7 +204,7 @@ class AtTheSocket(unittest.TestCase):
         self.addCleanup(agent.stop)
         agent.start(wait=False)
         wait_until(agent.answers, what="the agent")
-        token = wait_until(agent.bootstrap, what="a management token")
+        token = wait_until(agent.bootstrap, what="a management token")["SecretID"]
         headers = {"X-Nomad-Token": token}
         for path in ("nomad/jobs/asks", "nomad/jobs/other"):
             wait_until(lambda p=path: agent.put(f"/v1/var/{p}", {"Items": {"k": "v"}}, headers=headers).status == 200)

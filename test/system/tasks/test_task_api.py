@@ -138,7 +138,7 @@ class WithAccessControl(unittest.TestCase):
         self.addCleanup(agent.stop)
         agent.start(wait=False)
         wait_until(agent.answers, what="the agent")
-        token = wait_until(agent.bootstrap, what="a management token")
+        token = wait_until(agent.bootstrap, what="a management token")["SecretID"]
         headers = {"X-Nomad-Token": token}
         registered = agent.put("/v1/jobs", {"Job": shell_job("asks", "exec sleep 1000")}, headers=headers)
         self.assertEqual(200, registered.status, registered)
