@@ -141,7 +141,7 @@ class Killed(unittest.TestCase):
     def judge(self, name, watched, alloc):
         self.assertEqual([], watched.broken)
         self.assertLess(watched.longest_over, GRACE)
-        keys = self.cluster.leader().try_get("/.well-known/jwks.json")["keys"]
+        keys = wait_until(lambda: self.cluster.leader().try_get("/.well-known/jwks.json"), what="the published keys")["keys"]
         for token, claims in watched.seen.items():
             self.assertEqual((alloc, "task", f"global:default:shows:group:task:{name}"),
                              (claims["nomad_allocation_id"], claims["nomad_task"], claims["sub"]))
