@@ -131,8 +131,7 @@ TEST_CASE("child group: what the terminal stops stops the caller, too, and goes 
     const pid_t user = ::fork();  // Its parent is the shell that notices.
     if (user == 0) {
       ::setpgid(0, 0);
-      while (::tcgetpgrp(STDIN_FILENO) != ::getpgrp())
-        ::usleep(1'000);
+      if (!test::succeeds([] { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); })) ::_exit(52);
       auto group = ChildGroup::start(shell("echo ready > " + file + "; while [ ! -e " + go
                                            + " ]; do sleep 0.05; done; read word; exit 7"));
       if (!group) ::_exit(50);
