@@ -23,7 +23,7 @@ client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
         return {};
       }};
   return client::identity_hook({.signer = parts.identities,
-                                .shelf = parts.shelf,
+                                .node_identities = parts.node_identities,
                                 .steps = parts.steps,
                                 .unix_now = parts.unix_now,
                                 .disk = disk,
