@@ -260,7 +260,8 @@ TEST_CASE("wrapping key: a server says that it can use one that has unwrapped so
   const auto one = Servers::server("one", {.active = slow, .others = {older, file}});
   const auto opens = [&](const Object<schema::KeyHolder>& known = {}) {
     std::vector<std::string> names;
-    for (const auto name : one->holder(known)->getOpens())
+    const auto holder = one->holder(known);
+    for (const auto name : holder->getOpens())
       names.push_back(copy(name));
     return names;
   };
