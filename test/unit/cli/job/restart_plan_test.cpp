@@ -6,7 +6,6 @@
 using namespace nomad;
 using namespace nomad::cli;
 using namespace std::chrono_literals;
-namespace json = boost::json;
 
 namespace {
 
@@ -16,9 +15,9 @@ std::string size_error(const std::string& text) {
 }
 
 std::string reason(const char* alloc, const RestartScope& scope = {}) {
-  static const auto versions
-      = json::parse(R"([{"Version":3,"TaskGroups":[{"Name":"web","Tasks":[{"Name":"server"}]}]}])");
-  const auto value = json::parse(alloc);
+  static const auto versions = boost::json::parse(
+      R"([{"Version":3,"TaskGroups":[{"Name":"web","Tasks":[{"Name":"server"}]}]}])");
+  const auto value = boost::json::parse(alloc);
   return skip_reason(View{value}, View{versions}, scope,
                      [](const std::string& id) { return id.substr(0, 2); });
 }
