@@ -297,7 +297,7 @@ class FilesTest(unittest.TestCase):
         self.assertEqual(list(range(1, len(logs) + 1)), [entry["Index"] for entry in logs])
         self.assertEqual("LogConfiguration", logs[0]["LogType"])
         commands = [entry for entry in logs if entry["LogType"] == "LogCommand"]
-        registered = next(entry["Index"] for entry in commands if entry["CommandType"] == "guarded")
+        registered = next(entry["Index"] for entry in commands if entry["CommandType"] == "jobRegister")
         for last, ids in ((0, ["web"]), (registered, ["web"]), (registered - 1, [])):
             state = json.loads(agent.run("operator", "raft", "state", "-last-index", str(last), agent.data_dir,
                                          check=True).stdout)

@@ -148,7 +148,8 @@ class RestartTest(AgentTest):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         replaced = re.findall(r'Allocation "(.+)" replaced by "(.+)", waiting for', done.stdout)
         self.assertEqual(self.ids, sorted(old for old, _ in replaced))
-        self.assertEqual(sorted(new for _, new in replaced), sorted(self.running()))
+        # Between what runs first and what runs next an allocation is pending once more.
+        wait_until(lambda: sorted(self.running()) == sorted(new for _, new in replaced), what="the new ones to run")
         self.assertFalse({new for _, new in replaced} & set(self.ids))
         for old, new in replaced:
             self.assertIn(f'Allocation "{new}" is "running"', done.stdout)
