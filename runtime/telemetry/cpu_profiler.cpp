@@ -29,19 +29,20 @@
 #include "runtime/base/clock.hpp"
 
 namespace nomad::telemetry {
-namespace {
 
 /// A stack as the handler noted it. `depth` is written last: 0 is not there yet.
-struct Note {
+struct StackNote {
   std::array<void*, CpuProfiler::most_frames> frames;
   std::atomic<int> depth{0};
 };
+
+namespace {
 
 /// What the handler and its backtrace add at the top of each stack.
 constexpr int own_frames = 2;
 
 /// Where the handler writes; null: nowhere.
-std::atomic<Note*> notes{nullptr};
+std::atomic<StackNote*> notes{nullptr};
 std::atomic<std::size_t> noted{0};
 std::atomic<int> in_handler{0};
 std::atomic<bool> is_running{false};
@@ -93,7 +94,7 @@ std::vector<ProfileMapping> code_mappings() {
 }
 
 /// Behind the call that a return address names, pprof wants the call itself.
-std::vector<std::uint64_t> stack_of(const Note& note, int depth) {
+std::vector<std::uint64_t> stack_of(const StackNote& note, int depth) {
   std::vector<std::uint64_t> stack;
   for (int i = own_frames; i < depth; ++i) {
     const auto address = reinterpret_cast<std::uint64_t>(note.frames[static_cast<std::size_t>(i)]);
@@ -105,7 +106,7 @@ std::vector<std::uint64_t> stack_of(const Note& note, int depth) {
 }  // namespace
 
 struct CpuProfiler::Parts {
-  std::vector<Note> kept = std::vector<Note>(most_samples);
+  std::vector<StackNote> kept = std::vector<StackNote>(most_samples);
   Nanoseconds period{0};
   std::int64_t began = unix_now();
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
