@@ -11,6 +11,8 @@
 #include <openssl/param_build.h>
 #include <sodium.h>
 
+#include "runtime/base/freed_by.hpp"
+
 namespace nomad::identity {
 namespace {
 
@@ -27,19 +29,8 @@ constexpr std::uint64_t most_draws = 100'000;
 constexpr std::array<char, crypto_kdf_CONTEXTBYTES> draw_context{'r', 's', '2', '5',
                                                                  '6', ' ', 'p', 'q'};
 
-template <auto free>
-struct OpensslFree {
-  template <class T>
-  void operator()(T* object) const {
-    free(object);
-  }
-};
-
-template <class T, auto free>
-using Openssl = std::unique_ptr<T, OpensslFree<free>>;
-
-using Number = Openssl<BIGNUM, BN_clear_free>;
-using Scratch = Openssl<BN_CTX, BN_CTX_free>;
+using Number = FreedBy<BIGNUM, BN_clear_free>;
+using Scratch = FreedBy<BN_CTX, BN_CTX_free>;
 
 /// Says why OpenSSL has failed, as far as that does.
 Error rsa_failed() {
@@ -142,7 +133,7 @@ Result<Numbers> numbers_of(const security::Secret& seed) {
 }
 
 std::shared_ptr<EVP_PKEY> openssl_key(const Numbers& of) {
-  const Openssl<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build{OSSL_PARAM_BLD_new()};
+  const FreedBy<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build{OSSL_PARAM_BLD_new()};
   if (!build) return {};
   const auto push = [&build](const char* name, const Number& number) {
     return OSSL_PARAM_BLD_push_BN(build.get(), name, number.get()) == 1;
@@ -153,8 +144,8 @@ std::shared_ptr<EVP_PKEY> openssl_key(const Numbers& of) {
       || !push(OSSL_PKEY_PARAM_RSA_EXPONENT2, of.d_of_q)
       || !push(OSSL_PKEY_PARAM_RSA_COEFFICIENT1, of.inverse_of_q))
     return {};
-  const Openssl<OSSL_PARAM, OSSL_PARAM_free> parameters{OSSL_PARAM_BLD_to_param(build.get())};
-  const Openssl<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context{
+  const FreedBy<OSSL_PARAM, OSSL_PARAM_free> parameters{OSSL_PARAM_BLD_to_param(build.get())};
+  const FreedBy<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context{
       EVP_PKEY_CTX_new_from_name(nullptr, "RSA", nullptr)};
   EVP_PKEY* key = nullptr;
   if (!parameters || !context || EVP_PKEY_fromdata_init(context.get()) != 1
@@ -189,7 +180,7 @@ Result<RsaKey> RsaKey::from_seed(std::string_view root_key_id, const security::S
 }
 
 Result<std::string> RsaKey::sign(std::string_view text) const {
-  const Openssl<EVP_MD_CTX, EVP_MD_CTX_free> context{EVP_MD_CTX_new()};
+  const FreedBy<EVP_MD_CTX, EVP_MD_CTX_free> context{EVP_MD_CTX_new()};
   std::string signature(rsa_bits / 8, '\0');
   std::size_t size = signature.size();
   if (!context || EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) != 1

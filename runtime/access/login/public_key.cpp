@@ -15,6 +15,7 @@
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
+#include "runtime/base/freed_by.hpp"
 #include "runtime/text/no_password.hpp"
 
 namespace nomad::access {
@@ -22,17 +23,6 @@ namespace nomad::access {
 namespace {
 
 using KeyRef = std::shared_ptr<EVP_PKEY>;
-
-template <auto free>
-struct SslFree {
-  template <class T>
-  void operator()(T* object) const {
-    free(object);
-  }
-};
-
-template <class T, auto free>
-using Ssl = std::unique_ptr<T, SslFree<free>>;
 
 enum class Scheme : std::uint8_t { rsa_pkcs1, rsa_pss, ecdsa, eddsa };
 
@@ -98,8 +88,9 @@ const unsigned char* ssl_bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-Ssl<BIGNUM, BN_free> big_number(std::string_view bytes) {
-  return Ssl<BIGNUM, BN_free>{BN_bin2bn(ssl_bytes(bytes), static_cast<int>(bytes.size()), nullptr)};
+FreedBy<BIGNUM, BN_free> big_number(std::string_view bytes) {
+  return FreedBy<BIGNUM, BN_free>{
+      BN_bin2bn(ssl_bytes(bytes), static_cast<int>(bytes.size()), nullptr)};
 }
 
 /// r and s, one behind the other, as OpenSSL wants them; "" if there is none.
@@ -108,7 +99,7 @@ std::string der_signature(const EVP_PKEY* key, std::string_view signature) {
   if (signature.size() != 2 * width) return {};
   auto r = big_number(signature.substr(0, width));
   auto s = big_number(signature.substr(width));
-  const Ssl<ECDSA_SIG, ECDSA_SIG_free> pair{ECDSA_SIG_new()};
+  const FreedBy<ECDSA_SIG, ECDSA_SIG_free> pair{ECDSA_SIG_new()};
   if (!r || !s || !pair || ECDSA_SIG_set0(pair.get(), r.get(), s.get()) != 1) return {};
   static_cast<void>(r.release());
   static_cast<void>(s.release());
@@ -127,20 +118,20 @@ bool set_pss(EVP_PKEY_CTX* context, const EVP_MD* digest) {
 }
 
 KeyRef pem_certificate_key(std::string_view pem) {
-  const Ssl<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
-  const Ssl<X509, X509_free> certificate{
+  const FreedBy<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+  const FreedBy<X509, X509_free> certificate{
       PEM_read_bio_X509(memory.get(), nullptr, no_password, nullptr)};
   return certificate ? KeyRef{X509_get_pubkey(certificate.get()), &EVP_PKEY_free} : KeyRef{};
 }
 
 /// Also of "RSA PUBLIC KEY".
 KeyRef pem_public_key(std::string_view pem) {
-  const Ssl<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+  const FreedBy<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
   return KeyRef{PEM_read_bio_PUBKEY(memory.get(), nullptr, no_password, nullptr), &EVP_PKEY_free};
 }
 
 KeyRef rsa_pem_key(std::string_view pem) {
-  const Ssl<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+  const FreedBy<BIO, BIO_free> memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
   char* name = nullptr;
   char* header = nullptr;
   unsigned char* data = nullptr;
@@ -158,8 +149,8 @@ KeyRef rsa_pem_key(std::string_view pem) {
 
 /// Made of what `build` gives.
 KeyRef key_of(const char* type, OSSL_PARAM_BLD* build) {
-  const Ssl<OSSL_PARAM, OSSL_PARAM_free> parameters{OSSL_PARAM_BLD_to_param(build)};
-  const Ssl<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context{
+  const FreedBy<OSSL_PARAM, OSSL_PARAM_free> parameters{OSSL_PARAM_BLD_to_param(build)};
+  const FreedBy<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context{
       EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr)};
   EVP_PKEY* key = nullptr;
   if (!parameters || !context || EVP_PKEY_fromdata_init(context.get()) != 1
@@ -182,7 +173,7 @@ Result<std::string> key_number(const Claims& jwk, std::string_view name, std::si
 Result<KeyRef> rsa_key(const Claims& jwk) {
   const auto modulus = big_number(NOMAD_TRY(key_number(jwk, "n", most_rsa_bits / 8 + 1)));
   const auto exponent = big_number(NOMAD_TRY(key_number(jwk, "e", 8)));
-  const Ssl<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build{OSSL_PARAM_BLD_new()};
+  const FreedBy<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build{OSSL_PARAM_BLD_new()};
   OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_N, modulus.get());
   OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_E, exponent.get());
   return key_of("RSA", build.get());
@@ -200,7 +191,7 @@ Result<KeyRef> ec_key(const Claims& jwk) {
   const auto y = NOMAD_TRY(key_number(jwk, "y", width));
   if (x.size() != width || y.size() != width) return no_key();
   const auto point = '\x04' + x + y;
-  const Ssl<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build{OSSL_PARAM_BLD_new()};
+  const FreedBy<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build{OSSL_PARAM_BLD_new()};
   OSSL_PARAM_BLD_push_utf8_string(build.get(), OSSL_PKEY_PARAM_GROUP_NAME, algorithm->curve.data(),
                                   algorithm->curve.size());
   OSSL_PARAM_BLD_push_octet_string(build.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
@@ -252,7 +243,7 @@ bool PublicKey::verifies(const Jwt& jwt) const {
   if (algorithm->scheme == Scheme::ecdsa) signature = der_signature(key_.get(), signature);
   if (signature.empty()) return false;
   const auto* digest = algorithm->digest();
-  const Ssl<EVP_MD_CTX, EVP_MD_CTX_free> context{EVP_MD_CTX_new()};
+  const FreedBy<EVP_MD_CTX, EVP_MD_CTX_free> context{EVP_MD_CTX_new()};
   EVP_PKEY_CTX* parameters = nullptr;
   const bool is_ready
       = context
