@@ -20,8 +20,8 @@ constexpr std::chrono::seconds guess_pause{1};
 net::Response refusal_of(unsigned status) {
   return {.status = status,
           .content_type = "text/plain; charset=utf-8",
-          .body = status == 500 ? "Server error authenticating request"
-                                : std::string{net::reason_phrase(status)}};
+          .body = status == net::status::internal_error ? "Server error authenticating request"
+                                                        : std::string{net::reason_phrase(status)}};
 }
 
 /// What a token that is none is answered with. One that does not even look like a secret can be a
