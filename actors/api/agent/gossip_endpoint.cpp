@@ -1,4 +1,5 @@
-// /v1/agent/keyring: the keys that servers seal their membership by.
+// /v1/agent/keyring: the keys that servers seal their membership by. Tests: member_keyring_test
+// for what is done, test_operator.py for the route.
 #include "actors/api/cluster/cluster_access.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"

@@ -1,4 +1,4 @@
-// /v1/agent/pprof: profiles of this program, as `go tool pprof` reads them.
+// /v1/agent/pprof: profiles of this program, as `go tool pprof` reads them. Tests: pprof_test.
 #include <algorithm>
 #include <memory>
 

@@ -1,4 +1,5 @@
-// /v1/agent/schedulers: the scheduler workers of this server, and how many there are to be.
+// /v1/agent/schedulers: the scheduler workers of this server, and how many there are to be. Tests:
+// scheduler_test.
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"

@@ -1,6 +1,6 @@
 // /v1/search/fuzzy: what contains a text in its name. Jobs are searched with all that is in them:
 // groups, services, tasks, and the images, commands and classes that these run. What has no name
-// is found by a prefix of its id.
+// is found by a prefix of its id. Tests: fuzzy_search_test.
 #include <algorithm>
 #include <array>
 #include <initializer_list>

@@ -1,5 +1,6 @@
 // What can be searched: the kinds of objects by the names that requests and answers have for them,
 // what each needs of its caller, and what begins with a prefix of its ids. Used by both searches.
+// Tests: fuzzy_search_test, and read_test for the other one.
 #pragma once
 
 #include <optional>

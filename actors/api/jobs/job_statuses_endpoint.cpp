@@ -2,7 +2,8 @@
 // children, and its newest deployment; what changed last comes first. Of Nomad 1.8 and later.
 //
 // A blocking query waits for a change of the jobs that are named, their allocations or deployments;
-// without names for any change of these tables (Nomad's for one on its page).
+// without names for any change of these tables (Nomad's for one on its page). Tests:
+// job_statuses_test.
 #include <algorithm>
 #include <optional>
 #include <set>

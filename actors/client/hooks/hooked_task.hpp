@@ -1,4 +1,5 @@
 // HookedTask: what a hook has its host do with the task that it is of, and what users read of it.
+// Tests: identity_hook_test, template_hook_test.
 #pragma once
 
 #include <chrono>
