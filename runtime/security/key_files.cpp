@@ -33,15 +33,8 @@ std::string sum_text(const Secret& key) {
 }
 
 Result<KeyPair> read_pair(const std::string& path) {
-  const auto file = NOMAD_TRY(storage::File::open(path, O_RDONLY));
-  std::error_code failure;
-  const auto mode = fs::status(path, failure).permissions();
-  if (failure) return Error{Errc::io, path + ": " + failure.message()};
-  if ((mode & (fs::perms::group_all | fs::perms::others_all)) != fs::perms::none)
-    return Error{Errc::permission_denied,
-                 path + ": a key file must be readable by its owner only (mode 0600)"};
-  Secret text{text_bytes + sum_text_bytes + 1};
-  const auto count = NOMAD_TRY(file.read(text.bytes(), 0));
+  const auto [text, count]
+      = NOMAD_TRY(read_key_text(path, text_bytes + sum_text_bytes + 1, "a key file"));
   Secret key{key_bytes};
   std::size_t length = 0;
   const bool sound
@@ -75,6 +68,19 @@ Result<> write_pair(const std::string& directory, const KeyPair& pair) {
 }
 
 }  // namespace
+
+Result<KeyText> read_key_text(const std::string& path, std::size_t most, std::string_view what) {
+  const auto file = NOMAD_TRY(storage::File::open(path, O_RDONLY));
+  std::error_code failure;
+  const auto mode = fs::status(path, failure).permissions();
+  if (failure) return Error{Errc::io, path + ": " + failure.message()};
+  if ((mode & (fs::perms::group_all | fs::perms::others_all)) != fs::perms::none)
+    return Error{Errc::permission_denied, path + ": " + std::string{what}
+                                              + " must be readable by its owner only (mode 0600)"};
+  KeyText read{Secret{most}};
+  read.size = NOMAD_TRY(file.read(read.text.bytes(), 0));
+  return read;
+}
 
 Result<std::vector<KeyPair>> load_key_pairs(const std::string& directory,
                                             const FillRandom& random) {

@@ -5,12 +5,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/result.hpp"
 #include "runtime/security/seal.hpp"
 
 namespace nomad::security {
+
+/// What is in a file that holds a key: `text` up to `size`.
+struct KeyText {
+  Secret text;
+  std::size_t size = 0;
+};
+
+/// Reads `most` bytes at most of a file that its owner alone may read; `what` names it in the
+/// refusal: "a key file". Errors: `io`, `permission_denied`.
+Result<KeyText> read_key_text(const std::string& path, std::size_t most, std::string_view what);
 
 /// The pairs in `directory`, the server's own first, which is made, durably, when it is missing.
 /// Errors name the file: `io`, `corrupt` (not a key), `permission_denied` (others can read it).

@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 
+#include "runtime/security/key_files.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/file.hpp"
 
@@ -71,15 +72,8 @@ Result<> make_key_file(const std::string& path, const FillRandom& random) {
 }
 
 Result<Secret> read_key_file(const std::string& path) {
-  const auto file = NOMAD_TRY(storage::File::open(path, O_RDONLY));
-  std::error_code failure;
-  const auto mode = fs::status(path, failure).permissions();
-  if (failure) return Error{Errc::io, path + ": " + failure.message()};
-  if ((mode & (fs::perms::group_all | fs::perms::others_all)) != fs::perms::none)
-    return Error{Errc::permission_denied,
-                 path + ": a wrapping key must be readable by its owner only (mode 0600)"};
-  Secret text{base64_bytes + 2};  // one more than a key with a line's end: too much is seen, too
-  const auto count = NOMAD_TRY(file.read(text.bytes(), 0));
+  // One byte more than a key with a line's end: too much is seen, too.
+  const auto [text, count] = NOMAD_TRY(read_key_text(path, base64_bytes + 2, "a wrapping key"));
   Secret key{key_bytes};
   std::size_t length = 0;
   const bool sound = count < text.size()
