@@ -1,5 +1,6 @@
 // How variables are shown and read: what the endpoints of variables and of their locks share.
 // Whatever holds a variable's items in the clear is wiped: the parsed body, the items, the answer.
+// Tests: variable_test, variable_lock_test.
 #pragma once
 
 #include <chrono>

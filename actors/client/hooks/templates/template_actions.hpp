@@ -1,5 +1,6 @@
 // TemplateActions: what is done to a task after a change of its templates, and what users read of
 // it, by way of the hook's host. The template hook owns it and calls it in its own turns.
+// Tests: template_hook_test.
 #pragma once
 
 #include <functional>
