@@ -11,7 +11,7 @@
 #include <openssl/param_build.h>
 #include <sodium.h>
 
-#include "runtime/base/freed_by.hpp"
+#include "runtime/text/freed_by.hpp"
 
 namespace nomad::identity {
 namespace {

@@ -15,7 +15,7 @@
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
-#include "runtime/base/freed_by.hpp"
+#include "runtime/text/freed_by.hpp"
 #include "runtime/text/no_password.hpp"
 
 namespace nomad::access {
