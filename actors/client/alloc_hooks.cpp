@@ -40,7 +40,7 @@ HookScope AllocHooks::hook_scope() const {
 void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const {
   request.setAgain(again_);
   request.setRunning(facts_.begun);
-  if (hook.reads_environment) fill_environments(request);
+  if (hook.reads_environment.contains(request.getPhase())) fill_environments(request);
 }
 
 /// The environments as they are before hooks of tasks and drivers have added anything.

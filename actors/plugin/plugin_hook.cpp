@@ -119,7 +119,7 @@ client::HookEntry plugin_hook(const PluginLink& link,
                           .after = copy(hook.getAfter()),
                           .phases = phases,
                           .watches_tasks = hook.getWatchesTasks(),
-                          .reads_environment = hook.getReadsEnvironment(),
+                          .reads_environment = hook.getReadsEnvironment() ? phases : client::HookPhases{},
                           .announcement = copy(hook.getAnnouncement()),
                           .spawn = {}};
   if (hook.getPatience() > 0) entry.patience = std::chrono::nanoseconds{hook.getPatience()};

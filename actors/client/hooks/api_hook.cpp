@@ -70,7 +70,7 @@ HookEntry api_hook(std::shared_ptr<TaskSockets> sockets, BlockingPool steps) {
   return {.name = "api",
           .phases = {HookPhase::PRESTART, HookPhase::STOP},
           .keeps_nothing = true,
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .wanted = [has = sockets != nullptr](const HookScope&) { return has; },
           .spawn = function_hook(
               std::move(steps),

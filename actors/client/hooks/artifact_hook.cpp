@@ -351,7 +351,7 @@ Hook::behavior_type artifact_hook(Hook::stateful_pointer<ArtifactHookState> self
 HookEntry artifacts_hook(ArtifactHookParts parts) {
   return {.name = "artifacts",
           .phases = {HookPhase::PRESTART},
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .failure_event = std::string{task_event::artifact_download_failed},
           .patience = longest_prestart,
           .wanted =

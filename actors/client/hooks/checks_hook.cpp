@@ -265,7 +265,7 @@ HookEntry checks_hook(ChecksHookParts parts) {
           .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
                      HookPhase::PRE_KILL, HookPhase::POSTRUN, HookPhase::DESTROY},
           .watches_tasks = true,
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART},
           .wanted =
               [](const HookScope& scope) {
                 return !workload::checks_of(*scope.alloc, *scope.job, [](auto, auto text) {

@@ -171,7 +171,7 @@ UserRules read_user_rules(const std::map<std::string, std::string>& options) {
 HookEntry validate_hook(BlockingPool steps, const UserRules& rules) {
   return {.name = "validate",
           .phases = {HookPhase::PRESTART},
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .wanted =
               [rules](const HookScope& scope) {
                 const auto task = task_of(scope);
@@ -194,7 +194,7 @@ HookEntry task_dir_hook(BlockingPool steps) {
 HookEntry volumes_hook(BlockingPool steps) {
   return {.name = "volumes",
           .phases = {HookPhase::PRESTART},
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .wanted = mounts_host_volumes,
           .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, mount_volumes}})};
 }
@@ -202,7 +202,7 @@ HookEntry volumes_hook(BlockingPool steps) {
 HookEntry dispatch_payload_hook(BlockingPool steps) {
   return {.name = "dispatch_payload",
           .phases = {HookPhase::PRESTART},
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .wanted =
               [](const HookScope& scope) {
                 const auto task = task_of(scope);

@@ -109,8 +109,8 @@ struct HookEntry {
   std::string after{};  ///< The hook that it comes right behind; empty: where the catalog has it.
   HookPhases phases;    ///< In which it is asked.
   bool watches_tasks = false;
-  bool keeps_nothing = false;      ///< Its actor ends after each phase, whatever comes later.
-  bool reads_environment = false;  ///< Requests before and while tasks run bring it.
+  bool keeps_nothing = false;  ///< Its actor ends after each phase, whatever comes later.
+  HookPhases reads_environment{};  ///< Whose requests bring it: to make it is a large part of a start.
   std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
   std::string failure_event{};     ///< The type of a failed Prestart's event; empty: the usual.
   /// How long its Prerun or Prestart may take; other phases: see `deadline`.

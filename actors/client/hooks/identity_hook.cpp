@@ -362,7 +362,7 @@ HookEntry identity_hook(IdentityHookParts parts) {
   return {.name = "identity",
           .phases = {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::UPDATE,
                      HookPhase::EXITED, HookPhase::STOP},
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .patience = identities_patience,
           .wanted = has_identities,
           .spawn = spawn_identity_hook(std::move(parts))};

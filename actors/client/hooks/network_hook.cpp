@@ -295,7 +295,7 @@ HookEntry network_files_hook(BlockingPool steps) {
   return {.name = "network_files",
           .after = "task_dir",
           .phases = {HookPhase::PRESTART},
-          .reads_environment = true,
+          .reads_environment = {HookPhase::PRESTART},
           .wanted = wants_name_files,
           .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, write_name_files}})};
 }

@@ -276,19 +276,21 @@ SpawnHook spawn_services_hook(ServicesHookParts parts) {
 }  // namespace
 
 HookEntry group_services_hook(ServicesHookParts parts) {
+  constexpr HookPhases phases{HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
+                              HookPhase::PRE_KILL, HookPhase::POSTRUN};
   return {.name = "group_services",
-          .phases = {HookPhase::PRERUN, HookPhase::UPDATE, HookPhase::TASK_RESTART,
-                     HookPhase::PRE_KILL, HookPhase::POSTRUN},
-          .reads_environment = true,
+          .phases = phases,
+          .reads_environment = phases,
           .wanted = has_services,
           .spawn = spawn_services_hook(std::move(parts))};
 }
 
 HookEntry task_services_hook(ServicesHookParts parts) {
+  constexpr HookPhases phases{HookPhase::POSTSTART, HookPhase::UPDATE, HookPhase::PRE_KILL,
+                              HookPhase::EXITED, HookPhase::STOP};
   return {.name = "task_services",
-          .phases = {HookPhase::POSTSTART, HookPhase::UPDATE, HookPhase::PRE_KILL,
-                     HookPhase::EXITED, HookPhase::STOP},
-          .reads_environment = true,
+          .phases = phases,
+          .reads_environment = phases,
           .wanted = has_services,
           .spawn = spawn_services_hook(std::move(parts))};
 }

@@ -331,7 +331,7 @@ void TaskRunnerState::fill(const HookEntry& hook,
     write_network(record.network, request.initNetwork());
   request.setRunning(machine_->is_alive());
   request.setAgain(again_);
-  if (hook.reads_environment)
+  if (hook.reads_environment.contains(phase))
     make_env(*setup_.parts->node, *setup_.alloc, *setup_.job, task(), capabilities(), record)
         .write(request.initEnvironment());
 }
