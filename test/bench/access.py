@@ -107,7 +107,7 @@ def small_job(name, namespace, count=0):
     return {"ID": name, "Name": name, "Namespace": namespace, "Type": "service", "Datacenters": ["*"], "TaskGroups": [
         {"Name": "group", "Count": count, "EphemeralDisk": {"SizeMB": 10}, "Tasks": [
             {"Name": "task", "Driver": "mock_driver", "Config": {"run_for": "10000s"},
-             "Resources": {"CPU": 10, "MemoryMB": 10}}]}]}
+             "LogConfig": {"MaxFiles": 2, "MaxFileSizeMB": 2}, "Resources": {"CPU": 10, "MemoryMB": 10}}]}]}
 
 
 def in_turns(agents, what, *words, rounds=ROUNDS):
