@@ -122,13 +122,16 @@ Store::Store(Options options)
       published_{std::make_shared<const Tables>(*working_)},
       events_{options.event_batches} {
   spare_events_.emplace([this] { events_.pack(); });
+  note_rights(*working_);
 }
 
 Store::Store(const Snapshot& base)
     : working_{std::make_unique<Tables>(base.tables())},
       keep_events_{false},
       published_{std::make_shared<const Tables>(*working_)},
-      events_{1} {}
+      events_{1} {
+  note_rights(*working_);
+}
 
 Store::~Store() = default;
 
@@ -159,6 +162,7 @@ void Store::publish() {
   {
     const std::lock_guard lock{mutex_};
     published_.swap(next);
+    note_rights(*published_);
   }
   replaced_tables_.swap(next);
   next.reset();  // may free much; not under the lock
@@ -185,6 +189,12 @@ void Store::replace(Tables restored, Index applied) {
   publish();
   watches_.notify_all();
   events_.reset(working_->applied);
+}
+
+void Store::note_rights(const Tables& tables) {
+  rights_index_.store(rights_index(tables), std::memory_order_release);
+  tokens_index_.store(tables.indexes[static_cast<std::uint32_t>(Table::acl_tokens)],
+                      std::memory_order_release);
 }
 
 Snapshot Store::snapshot() const {

@@ -10,6 +10,7 @@
 // that are verified before an earlier one is committed, and for `job plan`.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -139,6 +140,18 @@ public:
 
   Snapshot snapshot() const;
 
+  /// What says whether rights that were looked up still count, without a snapshot: every request
+  /// asks. A snapshot that is taken after an index was read is as new as that.
+  struct RightsIndexes {
+    Index rights = 0;  ///< Of the last change of what a token gave somebody.
+    Index tokens = 0;  ///< Of the last change of any token.
+  };
+
+  RightsIndexes rights_indexes() const {
+    return {rights_index_.load(std::memory_order_acquire),
+            tokens_index_.load(std::memory_order_acquire)};
+  }
+
   Watches& watches() { return watches_; }
 
   using Events = EventBuffer<Event, PackedEvents>;
@@ -146,6 +159,8 @@ public:
   Events& events() { return events_; }
 
 private:
+  void note_rights(const Tables& tables);
+
   std::unique_ptr<Tables> working_;
   std::vector<Change> changes_;
   std::vector<std::pair<Index, std::vector<Event>>> pending_events_;
@@ -155,6 +170,8 @@ private:
 
   mutable std::mutex mutex_;  ///< Of `published_` alone.
   std::shared_ptr<const Tables> published_;
+  std::atomic<Index> rights_index_{0};  ///< Of `published_`, or of one before.
+  std::atomic<Index> tokens_index_{0};  ///< The same.
   Watches watches_;
   Events events_;
   std::optional<SpareMemory> spare_events_;  ///< Those events, of a store that keeps them.

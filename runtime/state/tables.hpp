@@ -4,6 +4,7 @@
 // through Snapshot.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -38,5 +39,14 @@ struct Tables : detail::KindList<Kinds>::AllRows {
   PersistentMap<Shared<QuotaUse>> quota_use;       ///< quota
   PersistentMap<std::int64_t> variable_bytes;      ///< namespace; as they are stored
 };
+
+/// The newest index by which something has changed that a token gave somebody. A new token changes
+/// nothing of what others have.
+inline Index rights_index(const Tables& tables) {
+  const auto of = [&tables](Table table) {
+    return tables.indexes[static_cast<std::uint32_t>(table)];
+  };
+  return std::max({tables.acl_tokens_replaced, of(Table::acl_policies), of(Table::acl_roles)});
+}
 
 }  // namespace nomad::state

@@ -28,9 +28,11 @@ Names policies_of_token(const state::Snapshot& state, schema::AclToken::Reader t
 Object<schema::AclToken> token_of_secret(const state::Snapshot& state,
                                          std::string_view secret_hash) {
   const auto unguarded = state.unguarded();
-  const auto* found = unguarded.tables().acl_tokens_by_secret.find(secret_hash);
-  return found != nullptr ? state.row<state::kind::AclTokens>(view((*found)->getAccessorId()))
-                          : Object<schema::AclToken>{};
+  using state::kind::AclTokens;
+  const auto* found
+      = unguarded.tables().acl_tokens_by_secret.find(AclTokens::key_of_hash(secret_hash));
+  if (found == nullptr || state::kind::bytes_of((*found)->getSecretHash()) != secret_hash) return {};
+  return state.row<AclTokens>(view((*found)->getAccessorId()));
 }
 
 Object<schema::AclRole> role_of_name(const state::Snapshot& state, std::string_view name) {

@@ -60,9 +60,7 @@ access::Time end_of_grant(schema::AclToken::Reader token, const access::Moment& 
 }  // namespace
 
 std::uint64_t stored_rights_index(const state::Snapshot& state) {
-  using state::Table;
-  return std::max({state.unguarded().tables().acl_tokens_replaced, state.index(Table::acl_policies),
-                   state.index(Table::acl_roles)});
+  return state::rights_index(state.unguarded().tables());
 }
 
 Result<access::Grant> stored_rights(const state::Snapshot& state,
@@ -113,8 +111,8 @@ access::Lookup lookup_in(std::shared_ptr<const state::Store> store,
                          std::function<bool()> knows_all,
                          std::function<access::Moment()> now) {
   const auto cache = std::make_shared<access::RightsCache>();
-  return {.index = [store] { return stored_rights_index(store->snapshot()); },
-          .tokens_index = [store] { return store->snapshot().index(state::Table::acl_tokens); },
+  return {.index = [store] { return store->rights_indexes().rights; },
+          .tokens_index = [store] { return store->rights_indexes().tokens; },
           .is_node =
               [store](std::string_view id, std::string_view secret) {
                 return is_secret_of_node(store->snapshot(), id, secret);

@@ -30,7 +30,8 @@ std::optional<Error> Applier::check_new_token(TokenReader token) const {
   if (token.getAccessorId().size() == 0 || token.getSecretHash().size() == 0)
     return Error{Errc::invalid_argument, "a token needs an accessor and a secret"};
   if (t_.acl_tokens.contains(view(token.getAccessorId()))
-      || t_.acl_tokens_by_secret.contains(kind::bytes_of(token.getSecretHash())))
+      || t_.acl_tokens_by_secret.contains(
+          kind::AclTokens::key_of_hash(kind::bytes_of(token.getSecretHash()))))
     return Error{Errc::conflict, "there is such a token already"};
   // The proposer sealed it some time ago: a key that has gone since would leave it unreadable.
   if (!t_.root_keys.contains(view(token.getKeyId())))

@@ -135,6 +135,11 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies an
   CHECK(told.policies[1].modify_index
         == now().row<state::kind::AclPolicies>("q")->getModifyIndex());
 
+  auto like_it = access::secret_hash("s");
+  REQUIRE(cluster::token_of_secret(now(), like_it));
+  like_it.back() = static_cast<char>(like_it.back() ^ 1);  // rows are found by the first bytes
+  CHECK_FALSE(cluster::token_of_secret(now(), like_it));
+
   const auto before = cluster::stored_rights_index(now());
   put_token("a2", "t", "client");
   CHECK(cluster::stored_rights_index(now()) == before);
@@ -144,6 +149,8 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a client token has its own policies an
   run([](auto command) { command.setAclRoleDelete("r1"); });
   CHECK(names() == cluster::Names{"gone", "p"});
   CHECK(cluster::stored_rights_index(now()) > after);
+  CHECK(store.rights_indexes().rights == cluster::stored_rights_index(now()));
+  CHECK(store.rights_indexes().tokens == now().index(state::Table::acl_tokens));
   CHECK_FALSE(rights("s")->rights->allow(access::Capability::management, {}));
 }
 
