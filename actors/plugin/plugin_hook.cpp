@@ -115,13 +115,14 @@ client::HookEntry plugin_hook(const PluginLink& link,
   client::HookPhases phases{};
   for (const auto phase : hook.getPhases())
     phases.add(phase);
-  client::HookEntry entry{.name = copy(hook.getName()),
-                          .after = copy(hook.getAfter()),
-                          .phases = phases,
-                          .watches_tasks = hook.getWatchesTasks(),
-                          .reads_environment = hook.getReadsEnvironment() ? phases : client::HookPhases{},
-                          .announcement = copy(hook.getAnnouncement()),
-                          .spawn = {}};
+  client::HookEntry entry{
+      .name = copy(hook.getName()),
+      .after = copy(hook.getAfter()),
+      .phases = phases,
+      .watches_tasks = hook.getWatchesTasks(),
+      .reads_environment = hook.getReadsEnvironment() ? phases : client::HookPhases{},
+      .announcement = copy(hook.getAnnouncement()),
+      .spawn = {}};
   if (hook.getPatience() > 0) entry.patience = std::chrono::nanoseconds{hook.getPatience()};
   if (auto key = copy(hook.getMeta()); !key.empty())
     entry.wanted

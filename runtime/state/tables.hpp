@@ -43,9 +43,8 @@ struct Tables : detail::KindList<Kinds>::AllRows {
 /// The newest index by which something has changed that a token gave somebody. A new token changes
 /// nothing of what others have.
 inline Index rights_index(const Tables& tables) {
-  const auto of = [&tables](Table table) {
-    return tables.indexes[static_cast<std::uint32_t>(table)];
-  };
+  const auto of
+      = [&tables](Table table) { return tables.indexes[static_cast<std::uint32_t>(table)]; };
   return std::max({tables.acl_tokens_replaced, of(Table::acl_policies), of(Table::acl_roles)});
 }
 

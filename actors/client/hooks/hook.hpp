@@ -110,9 +110,10 @@ struct HookEntry {
   HookPhases phases;    ///< In which it is asked.
   bool watches_tasks = false;
   bool keeps_nothing = false;  ///< Its actor ends after each phase, whatever comes later.
-  HookPhases reads_environment{};  ///< Whose requests bring it: to make it is a large part of a start.
-  std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
-  std::string failure_event{};     ///< The type of a failed Prestart's event; empty: the usual.
+  HookPhases
+      reads_environment{};      ///< Whose requests bring it: to make it is a large part of a start.
+  std::string announcement{};   ///< "Task Setup" event before its first Prestart; empty: none.
+  std::string failure_event{};  ///< The type of a failed Prestart's event; empty: the usual.
   /// How long its Prerun or Prestart may take; other phases: see `deadline`.
   std::chrono::nanoseconds patience = std::chrono::minutes{10};
   std::function<bool(const HookScope&)> wanted{};  ///< Asked before each phase. Empty: always.

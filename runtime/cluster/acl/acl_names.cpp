@@ -31,7 +31,8 @@ Object<schema::AclToken> token_of_secret(const state::Snapshot& state,
   using state::kind::AclTokens;
   const auto* found
       = unguarded.tables().acl_tokens_by_secret.find(AclTokens::key_of_hash(secret_hash));
-  if (found == nullptr || state::kind::bytes_of((*found)->getSecretHash()) != secret_hash) return {};
+  if (found == nullptr || state::kind::bytes_of((*found)->getSecretHash()) != secret_hash)
+    return {};
   return state.row<AclTokens>(view((*found)->getAccessorId()));
 }
 

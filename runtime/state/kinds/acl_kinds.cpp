@@ -73,8 +73,8 @@ std::optional<Error> AclOneTimeTokens::may_put(const Tables& tables,
 }
 
 std::string AclTokens::rival(const Tables& tables, Reader token) {
-  const auto* const found = tables.acl_tokens_by_secret.find(
-      key_of_hash(bytes_of(token.getSecretHash())));
+  const auto* const found
+      = tables.acl_tokens_by_secret.find(key_of_hash(bytes_of(token.getSecretHash())));
   const bool is_itself = found == nullptr || (*found)->getAccessorId() == token.getAccessorId();
   return is_itself ? std::string{} : key(**found);
 }
