@@ -27,10 +27,20 @@ void unite(std::vector<RuleTable::Entry>& entries) {
   entries = std::move(united);
 }
 
+/// Whether anything can have that key.
+bool can_be(const RuleKey& key) {
+  return !key.name.empty() && key.name.find('\0') == std::string_view::npos
+         && key.path.find('\0') == std::string_view::npos;
+}
+
+bool globs_match(const RuleKey& pattern, const RuleKey& key) {
+  return glob_matches(pattern.name, key.name) && glob_matches(pattern.path, key.path);
+}
+
 }  // namespace
 
 bool matches(const RuleKey& pattern, const RuleKey& key) {
-  return glob_matches(pattern.name, key.name) && glob_matches(pattern.path, key.path);
+  return can_be(key) && globs_match(pattern, key);
 }
 
 void RuleTable::add(RuleKey key, CapabilitySet given, RuleSource source) {
@@ -57,8 +67,9 @@ const RuleTable::Entry* RuleTable::exact(RuleKey key) const {
 }
 
 const RuleTable::Entry* RuleTable::closest(RuleKey key) const {
+  if (!can_be(key)) return nullptr;
   const auto found = std::ranges::find_if(
-      patterns_, [&](const Entry& entry) { return matches(entry.key, key); });
+      patterns_, [&](const Entry& entry) { return globs_match(entry.key, key); });
   return found != patterns_.end() ? &*found : nullptr;
 }
 

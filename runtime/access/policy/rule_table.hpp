@@ -11,6 +11,10 @@
 // A key has two parts, of which one may be empty: a variable's are its namespace and its path, and
 // both count for how close a pattern is. No `*` reaches from one into the other.
 //
+// The state's keys have null characters between their parts, so that what has one in it is a name
+// of nothing, as what has no name is: no pattern is for it, or a namespace "prod\0web" would be
+// judged by the pattern "*" and found in "prod", which a rule of its own denies.
+//
 // Pure; immutable once it is sealed. A look-up allocates nothing.
 #pragma once
 
@@ -31,7 +35,8 @@ struct RuleKey {
   friend auto operator<=>(const RuleKey&, const RuleKey&) = default;
 };
 
-/// Whether a rule with the name or pattern `pattern` is one for `key`.
+/// Whether a rule with the name or pattern `pattern` is one for `key`. Never for one without a
+/// name, or with a null character.
 bool matches(const RuleKey& pattern, const RuleKey& key);
 
 /// Where a rule stands.

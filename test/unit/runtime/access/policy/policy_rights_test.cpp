@@ -265,3 +265,22 @@ TEST_CASE("policy rights: another agent can make the same of what is told") {
   CHECK(workload_of(*Rights::everything()) == nullptr);
   CHECK(workload_of(*rights_from({})) == nullptr);
 }
+
+TEST_CASE(
+    "policy rights: what has a null character in its name is nobody's, whatever pattern fits") {
+  using namespace std::string_view_literals;
+  const auto rights = rights_from({R"(
+namespace "*" { policy = "write" variables { path "*" { capabilities = ["read", "write"] } } }
+namespace "*-dev" { policy = "write" }
+namespace "prod" { policy = "deny" }
+node_pool "*" { policy = "write" }
+host_volume "*" { policy = "write" })"});
+  CHECK(rights->allow(read_job, {.ns = "prod-web"}));
+  for (const auto ns : {"prod\0web"sv, "prod\0web-dev"sv, "\0"sv})
+    CHECK(allowed_set(*rights, {.ns = ns, .path = "a"}) == set_of());
+  CHECK(allowed_set(*rights, {}) == set_of());
+  CHECK_FALSE(rights->allow(variables_read, {.ns = "default", .path = "a\0b"sv}));
+  CHECK(allowed_set(*rights, {.node_pool = "a\0b"sv, .host_volume = "a\0b"sv}) == set_of());
+  const auto why = explain(*rights, read_job, {.ns = "prod\0web"sv});
+  CHECK_FALSE(why.is_allowed);
+}
