@@ -419,5 +419,6 @@ struct Command {
     admissionPolicyUpsert @60 :Admission.AdmissionPolicy;
     admissionPolicyDelete @61 :Text;
     variableLocking @62 :VariableLocking;
+    rootKeyForcedDelete @63 :Text;        # what it has sealed or signed is lost; never the active one
   }
 }

@@ -110,6 +110,7 @@ constexpr std::pair<schema::Command::Which, std::string_view> measured_commands[
     {schema::Command::NODE_SERVICES, "apply_service_registration_delete_node_id"},
     {schema::Command::ROOT_KEY_UPSERT, "apply_root_key_meta_upsert"},
     {schema::Command::ROOT_KEY_DELETE, "apply_root_key_meta_delete"},
+    {schema::Command::ROOT_KEY_FORCED_DELETE, "apply_root_key_meta_delete"},
 };
 
 using MeasuringClock = std::chrono::steady_clock;

@@ -70,10 +70,15 @@ Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
 Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator root keyring remove [options] <key ID>",
                      "Removes a root key that is not active and that nothing uses."};
+  auto& force = command.flag("force",
+                             "Removes it even if it has sealed variables or signs identities. What "
+                             "it has sealed can't be read any more.");
   command.flag("verbose", "Has no effect, as with Nomad.");
   if (auto code = command.start(arguments, one_word("<key ID>"))) return *code;
   const auto& id = command.positional()[0];
-  NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id)).within("error"));
+  Query query;
+  if (force) query.emplace_back("force", "true");
+  NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id), query).within("error"));
   std::cout << "Removed encryption key " << id << '\n';
   return 0;
 }

@@ -100,9 +100,11 @@ Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
   return SealedDecision{allowed, put_root_key(key, rekey)};
 }
 
-Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std::string_view id) {
+Result<SealedDecision> decide_delete_root_key(const access::Asking& asking,
+                                              std::string_view id,
+                                              bool is_forced) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
-  return SealedDecision{allowed, delete_root_key(id)};
+  return SealedDecision{allowed, delete_root_key(id, is_forced)};
 }
 
 Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
@@ -148,8 +150,13 @@ Object<schema::Command> change_root_key(const Object<schema::RootKey>& key) {
   });
 }
 
-Object<schema::Command> delete_root_key(std::string_view id) {
-  return command([&](schema::Command::Builder to) { to.setRootKeyDelete(text(std::string{id})); });
+Object<schema::Command> delete_root_key(std::string_view id, bool is_forced) {
+  return command([&](schema::Command::Builder to) {
+    if (is_forced)
+      to.setRootKeyForcedDelete(text(std::string{id}));
+    else
+      to.setRootKeyDelete(text(std::string{id}));
+  });
 }
 
 Object<schema::Command> put_key_holder(const Object<schema::KeyHolder>& holder) {
@@ -159,7 +166,8 @@ Object<schema::Command> put_key_holder(const Object<schema::KeyHolder>& holder) 
 bool is_sealed_command(schema::Command::Which which) {
   using Which = schema::Command::Which;
   return which == Which::VARIABLE_APPLY || which == Which::ROOT_KEY_UPSERT
-         || which == Which::ROOT_KEY_DELETE || which == Which::KEY_HOLDER_UPSERT;
+         || which == Which::ROOT_KEY_DELETE || which == Which::ROOT_KEY_FORCED_DELETE
+         || which == Which::KEY_HOLDER_UPSERT;
 }
 
 namespace {

@@ -52,7 +52,9 @@ Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
                                            const Object<schema::RootKey>& key,
                                            bool rekey);
 
-Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std::string_view id);
+Result<SealedDecision> decide_delete_root_key(const access::Asking& asking,
+                                              std::string_view id,
+                                              bool is_forced = false);
 
 /// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none), with
 /// `region` only if the quota of its namespace there has room. Of one that is locked only with its
@@ -72,7 +74,8 @@ Object<schema::Command> put_root_key(const Object<schema::RootKey>& key, bool re
 /// another since. So any server may wrap a key for others, at whatever time.
 Object<schema::Command> change_root_key(const Object<schema::RootKey>& key);
 
-Object<schema::Command> delete_root_key(std::string_view id);
+/// Never the active one. By force also one that has sealed or signs something, which is lost then.
+Object<schema::Command> delete_root_key(std::string_view id, bool is_forced = false);
 Object<schema::Command> put_key_holder(const Object<schema::KeyHolder>& holder);
 
 /// Whether a command is one of the above: what a server may hand to the leader ready made.

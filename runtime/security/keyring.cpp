@@ -569,6 +569,10 @@ Result<Object<schema::Variable>> Keyring::seal_variable(const Object<schema::Roo
 
 Result<Secret> Keyring::open_variable(const Object<schema::RootKey>& key,
                                       const Object<schema::Variable>& variable) {
+  if (!key)
+    return Error{Errc::corrupt, "root key " + copy(variable->getKeyId())
+                                    + ", which has sealed it, has been removed: delete the "
+                                      "variable, or put it anew"};
   const auto root_key = NOMAD_TRY(material(key));
   return unseal(*root_key,
                 variable_place(view(variable->getNamespace()), view(variable->getPath()),

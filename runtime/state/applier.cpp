@@ -82,6 +82,8 @@ struct Applier::Entries {
         on<&A::variable_locking, &C::getVariableLocking>(schema::Command::VARIABLE_LOCKING),
         on<&A::root_key_upsert, &C::getRootKeyUpsert>(schema::Command::ROOT_KEY_UPSERT),
         on<&A::root_key_delete, &C::getRootKeyDelete>(schema::Command::ROOT_KEY_DELETE),
+        on<&A::root_key_forced_delete, &C::getRootKeyForcedDelete>(
+            schema::Command::ROOT_KEY_FORCED_DELETE),
         on<&A::restore_begin, &C::getRestoreBegin>(schema::Command::RESTORE_BEGIN),
         on<&A::restore_rows, &C::getRestoreRows>(schema::Command::RESTORE_ROWS),
         on<&A::restore_finish, &C::getRestoreFinish>(schema::Command::RESTORE_FINISH),

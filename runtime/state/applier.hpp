@@ -284,6 +284,8 @@ private:
   void step_back(const Object<schema::RootKey>& key, bool rekey);
   void put_root_key(const Object<schema::RootKey>& key);
   void root_key_delete(capnp::Text::Reader id);
+  void root_key_forced_delete(capnp::Text::Reader id);
+  void remove_root_key(capnp::Text::Reader id, bool is_forced);
 
   // apply_restore.cpp
   void restore_begin(capnp::Text::Reader id);

@@ -1,5 +1,7 @@
 // Variables and the keyring. Whether a check-and-set holds is judged here and nowhere else, so
 // that of two writers who saw the same index one loses. What a variable holds is not seen.
+#include <algorithm>
+
 #include "runtime/state/apply_kind.hpp"
 
 namespace nomad::state {
@@ -21,6 +23,32 @@ bool deletes(schema::VariableOperation operation) {
 bool checks(schema::VariableOperation operation) {
   return operation == schema::VariableOperation::CHECK_AND_SET
          || operation == schema::VariableOperation::CHECK_AND_DELETE;
+}
+
+/// So many of what a key has sealed are counted for a refusal.
+constexpr std::size_t most_counted_variables = 1000;
+
+/// What would be lost without the key, for people; "" if nothing.
+std::string uses_of(const Tables& tables, schema::RootKey::Reader key) {
+  std::string uses;
+  const auto add = [&uses](std::uint64_t number, std::string_view verb, std::string_view noun) {
+    if (number == 0) return;
+    uses.append(uses.empty() ? "it " : ", ").append(verb);
+    uses.append(number > most_counted_variables ? " more than " : " ")
+        .append(std::to_string(std::min<std::uint64_t>(number, most_counted_variables)))
+        .append(" ")
+        .append(noun)
+        .append(number == 1 ? "" : "s");
+  };
+  std::size_t variables = 0;
+  for (const auto& entry : tables.variables_by_key.prefix(join_key(view(key.getKeyId()), "")))
+    if (static_cast<void>(entry), ++variables > most_counted_variables) break;
+  add(variables, "has sealed", "variable");
+  if (const auto* sealed = tables.acl_sealed_by_key.find(view(key.getKeyId())))
+    add(*sealed, "has sealed", "secret");
+  if (const auto* signs = tables.identity_uses.find(number_key(key.getCreateIndex())))
+    add(*signs, "signs the identities of", "allocation");
+  return uses;
 }
 
 }  // namespace
@@ -118,6 +146,10 @@ void Applier::lock_variable(schema::VariableLocking::Reader command,
     draft->setData(stored->getData());
   }
   if (is_held) draft->setLock(stored->getLock());
+  if (stored && command.getKeepData() && !t_.root_keys.contains(view(stored->getKeyId())))
+    return refuse(Errc::rejected, "root key \"" + copy(stored->getKeyId())
+                                      + "\", which has sealed the variable, has been removed: put "
+                                        "its items anew, then lock it");
   // The proposer sealed it some time ago: a key that has gone since would leave it unreadable.
   if (!t_.root_keys.contains(view(draft->getKeyId())))
     return refuse(Errc::unavailable,
@@ -197,14 +229,23 @@ void Applier::put_root_key(const Object<schema::RootKey>& key) {
 }
 
 void Applier::root_key_delete(capnp::Text::Reader id) {
+  remove_root_key(id, false);
+}
+
+void Applier::root_key_forced_delete(capnp::Text::Reader id) {
+  remove_root_key(id, true);
+}
+
+void Applier::remove_root_key(capnp::Text::Reader id, bool is_forced) {
   const auto key = found<kind::RootKeys>(view(id));
   if (!key) return refuse(Errc::not_found, "root key metadata not found");
   if (key->getState() == schema::RootKeyState::ACTIVE)
     return refuse(Errc::rejected, "active root key cannot be deleted - call rotate first");
-  if (!t_.variables_by_key.prefix(join_key(view(id), "")).empty()
-      || t_.acl_sealed_by_key.contains(view(id))
-      || t_.identity_uses.contains(number_key(key->getCreateIndex())))
-    return refuse(Errc::rejected, "root key in use, cannot delete");
+  const auto uses = uses_of(t_, *key);
+  if (!uses.empty() && !is_forced)
+    return refuse(Errc::rejected, "root key in use, cannot delete: " + uses
+                                      + "; rotate with -full seals anew what it has sealed, and "
+                                        "-force removes it with all of that");
   replace<kind::RootKeys>(key, {});
 }
 

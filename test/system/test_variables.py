@@ -86,6 +86,20 @@ class VariablesTest(unittest.TestCase):
         self.assertEqual(0, removed.returncode, removed.stderr)
         self.assertEqual("one", value_of(leader, "first"))
 
+    def test_a_key_in_use_is_removed_by_force_alone(self):
+        leader = self.cluster.leader()
+        old = next(key["KeyID"] for key in leader.try_get("/v1/operator/keyring/keys") if key["State"] == "active")
+        self.assertEqual(0, leader.run("var", "put", "doomed", "k=v").returncode)
+        self.assertEqual(0, leader.run("operator", "root", "keyring", "rotate").returncode)
+        refused = leader.run("operator", "root", "keyring", "remove", old)
+        self.assertEqual(1, refused.returncode)
+        self.assertRegex(refused.stderr, r"root key in use, cannot delete: it has sealed \d+ variables?")
+        removed = leader.run("operator", "root", "keyring", "remove", "-force", old)
+        self.assertEqual((0, f"Removed encryption key {old}\n"), (removed.returncode, removed.stdout), removed.stderr)
+        for server in self.servers:
+            shown = server.run("var", "get", "doomed")
+            self.assertIn(f"root key {old}, which has sealed it, has been removed", shown.stderr)
+
     def test_nothing_in_the_clear_is_left(self):
         leader = self.cluster.leader()
         with open(os.path.join(self.cluster.root, "spec.json"), "w") as f:

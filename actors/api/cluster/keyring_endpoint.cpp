@@ -83,14 +83,17 @@ Outcome rotate(Call& call, const std::shared_ptr<security::Keyring>& keyring) {
   return later;
 }
 
-/// Removing what is not there is fine, as it is for Nomad.
+/// Removing what is not there is fine, as it is for Nomad. With `force` also what has sealed or
+/// signs something.
 Outcome remove_key(Call& call) {
   const auto id = call.rest;
   if (id.empty()) return bad_request("root key ID is required");
+  const auto force = bool_parameter(call.request(), "force");
+  if (!force) return bad_request("invalid force parameter: expected true or false");
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
   if (!store->snapshot().root_key(id)) return Answer::json("{\"Index\":0}").with_index(0);
-  const auto decision = NOMAD_TRY(cluster::decide_delete_root_key(call.asking, id));
+  const auto decision = NOMAD_TRY(cluster::decide_delete_root_key(call.asking, id, *force));
   return write_sealed(call, decision, [](const SealedWritten& done) {
     return Answer::json(JsonObject{}.number("Index", done.index).take()).with_index(done.index);
   });

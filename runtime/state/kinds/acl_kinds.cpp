@@ -96,10 +96,12 @@ std::string AclRoles::rival(const Tables& tables, Reader role) {
 }
 
 std::optional<Error> AclAuthMethods::may_put(const Tables& tables,
-                                             const Object<Type>&,
+                                             const Object<Type>& stored,
                                              Reader wanted) {
   const auto key = view(wanted.getKeyId());
-  if (!key.empty() && !tables.root_keys.contains(key))
+  // One whose key was removed by force can still be changed, but for its secret.
+  const bool has_new_secret = !stored || stored->getSealed() != wanted.getSealed();
+  if (!key.empty() && has_new_secret && !tables.root_keys.contains(key))
     return Error{Errc::unavailable,
                  "root key \"" + std::string{key} + "\" has been removed; try again"};
   if (!wanted.getDefault()) return std::nullopt;

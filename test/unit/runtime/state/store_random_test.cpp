@@ -248,6 +248,7 @@ private:
         return;
       }
       case 1:
+        if (random_.chance(0.3)) return command.setRootKeyForcedDelete(text(name("key", 3)));
         return command.setRootKeyDelete(text(name("key", 3)));
       case 2: {
         auto body = command.initVariableLocking();

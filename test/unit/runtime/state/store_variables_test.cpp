@@ -26,6 +26,10 @@ struct Variables : StateFixture {
     return run([&](auto command) { command.setRootKeyDelete(text(id)); });
   }
 
+  Outcome force_delete_key(std::string_view id) {
+    return run([&](auto command) { command.setRootKeyForcedDelete(text(id)); });
+  }
+
   Outcome apply(VariableOperation operation,
                 std::uint64_t check = 0,
                 std::string_view path = "app/db",
@@ -187,6 +191,55 @@ TEST_CASE("root keys: the active one and those in use stay") {
   CHECK_FALSE(state.now().root_key_in_use("k1"));
   CHECK_FALSE(state.delete_key("k1").error);
   CHECK(state.delete_key("k1").error->what == "root key metadata not found");
+}
+
+TEST_CASE("root keys: who is refused a removal hears what the key is for") {
+  Variables state;
+  const auto first = state.now().root_key("k1")->getCreateIndex();
+  for (const auto* path : {"a", "b"})
+    state.apply(VariableOperation::SET, 0, path);
+  state.register_job({}, {});
+  state.place({{.id = "x"}}, [first](auto plan) { plan.setIdentityKey(first); });
+  state.put_key("k2", RootKeyState::ACTIVE);
+
+  CHECK(state.delete_key("k1").error->what
+        == "root key in use, cannot delete: it has sealed 2 variables, signs the identities of 1 "
+           "allocation; rotate with -full seals anew what it has sealed, and -force removes it "
+           "with all of that");
+  CHECK(state.now().root_key("k1"));
+}
+
+TEST_CASE("root keys: of very many variables a part is counted") {
+  Variables state;
+  for (int i = 0; i < 1001; ++i)
+    state.apply(VariableOperation::SET, 0, "a/" + std::to_string(i));
+  state.put_key("k2", RootKeyState::ACTIVE);
+
+  CHECK(state.delete_key("k1").error->what.find("it has sealed more than 1000 variables;")
+        != std::string::npos);
+}
+
+TEST_CASE("root keys: by force one goes with what it has sealed, but never the active one") {
+  Variables state;
+  state.apply(VariableOperation::SET);
+  CHECK(state.force_delete_key("k1").error->what
+        == "active root key cannot be deleted - call rotate first");
+  state.put_key("k2", RootKeyState::ACTIVE);
+
+  CHECK_FALSE(state.force_delete_key("k1").error);
+
+  CHECK_FALSE(state.now().root_key("k1"));
+  CHECK(state.stored());  // it can be put anew or deleted
+  CHECK(state.force_delete_key("k1").error->what == "root key metadata not found");
+  CHECK_FALSE(state.apply(VariableOperation::SET, 0, "app/db", "k2").error);
+  CHECK_FALSE(state.now().root_key_in_use("k1"));
+}
+
+TEST_CASE("root keys: a removal by force is nothing for a release before it") {
+  Draft<schema::Command> draft;
+  draft->setRootKeyForcedDelete("k1");
+
+  CHECK(kind_of(draft.reader()) > static_cast<std::uint32_t>(schema::Command::VARIABLE_LOCKING));
 }
 
 TEST_CASE("variables: a restore brings them back with what derives from them") {
@@ -383,6 +436,22 @@ TEST_CASE("locks: one whose root key has gone is not taken") {
 
   CHECK(refused.error->code == Errc::unavailable);
   CHECK(refused.error->what == "root key \"gone\" has been removed; try again");
+}
+
+TEST_CASE("locks: a variable whose root key was removed by force is put anew before it is locked") {
+  Locks state;
+  state.apply(VariableOperation::SET);
+  state.put_key("k2", RootKeyState::ACTIVE);
+  REQUIRE_FALSE(state.force_delete_key("k1").error);
+
+  const auto refused = state.lock("id-1");
+
+  REQUIRE(refused.error);
+  CHECK(refused.error->code == Errc::rejected);
+  CHECK(refused.error->what
+        == "root key \"k1\", which has sealed the variable, has been removed: put its items anew, "
+           "then lock it");
+  CHECK_FALSE(state.lock("id-1", "mine", "k2").error);
 }
 
 TEST_CASE("commands: what a release before cannot carry out is of a later kind") {

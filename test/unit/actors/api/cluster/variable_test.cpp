@@ -233,6 +233,30 @@ TEST_CASE("keyring: is listed without keys, rotated and cleaned") {
   CHECK(fixture.refusal("/v1/operator/keyring/zz") == "405 Invalid method");
 }
 
+TEST_CASE("keyring: a key in use goes by force alone, and what it has sealed says so") {
+  Variables fixture;
+  REQUIRE(fixture.put("a", R"({"k":"1"})").status == 200);
+  const auto old = copy(fixture.state().now().active_root_key()->getKeyId());
+  const auto key = "/v1/operator/keyring/key/" + old;
+  CHECK(fixture.refusal("DELETE", key + "?force=true", "")
+        == "500 active root key cannot be deleted - call rotate first");
+  REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate").status == 200);
+  for (const auto* kept : {"", "?force=false"})
+    CHECK(fixture.refusal("DELETE", key + kept, "")
+              .starts_with("500 root key in use, cannot delete: it has sealed 1 variable; "));
+  CHECK(fixture.refusal("DELETE", key + "?force=perhaps", "")
+        == "400 invalid force parameter: expected true or false");
+
+  CHECK(fixture.send("DELETE", key + "?force=true").status == 200);
+
+  CHECK(fixture.refusal("/v1/var/a")
+        == "500 variable error: decrypt: root key " + old
+               + ", which has sealed it, has been removed: delete the variable, or put it anew");
+  CHECK(fixture.get("/v1/vars").status == 200);
+  CHECK(fixture.put("a", R"({"k":"2"})").status == 200);
+  CHECK(fixture.get("/v1/var/a").status == 200);
+}
+
 TEST_CASE("keyring: the list comes in pages, and by prefix") {
   Variables fixture;
   REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate").status == 200);

@@ -272,18 +272,36 @@ TEST_CASE("acl: what is sealed keeps its root key, and is sealed anew only as it
       token.setSealed(data("anew"));
     });
   };
-  CHECK(error_of(delete_key()) == "root key in use, cannot delete");
+  const std::string in_use = "root key in use, cannot delete: it has sealed ";
+  const std::string help
+      = "; rotate with -full seals anew what it has sealed, and -force removes it with all of that";
+  CHECK(error_of(delete_key()) == in_use + "2 secrets" + help);
   CHECK(state.now().root_key_in_use("k1"));
 
   reseal("otherwise");
   CHECK(state.token("a")->getSealed() == data("sealed"));
   reseal("sealed");
   CHECK(state.token("a")->getSealed() == data("anew"));
-  CHECK(error_of(delete_key()) == "root key in use, cannot delete");  // the method's
+  CHECK(error_of(delete_key()) == in_use + "1 secret" + help);  // the method's
   state.run([](auto command) { command.setAclAuthMethodDelete("oidc"); });
 
   CHECK_FALSE(delete_key().error);
   CHECK(state.make_token("b").error->code == Errc::unavailable);
+}
+
+TEST_CASE("acl: what a key had sealed that was removed by force can be changed, and sealed anew") {
+  Acls state;
+  state.make_token("a");
+  state.put_method("oidc", false, "k1");
+  state.put_key("k2", RootKeyState::ACTIVE);
+
+  CHECK_FALSE(state.run([](auto command) { command.setRootKeyForcedDelete("k1"); }).error);
+
+  CHECK_FALSE(state.change_token("a").error);
+  CHECK(view(state.token("a")->getName()) == "changed");
+  CHECK_FALSE(state.put_method("oidc", true, "k1").error);
+  CHECK(state.put_method("other", false, "k1").error->code == Errc::unavailable);
+  CHECK_FALSE(state.put_method("oidc", true, "k2").error);
 }
 
 TEST_CASE("acl roles: names are unique, and policies are there") {
