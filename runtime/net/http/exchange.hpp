@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "runtime/base/turns.hpp"
@@ -75,6 +76,13 @@ public:
   virtual void on_data(std::function<void(std::string_view bytes, bool last)> callback) = 0;
   virtual void taken(std::size_t count) = 0;
   virtual void end_output() = 0;
+
+  /// Whether this client's answer may begin before it is whole: `start_stream`, `give` and `end`.
+  virtual bool takes_pieces() const { return false; }
+
+  /// The next piece of an answer that is made faster than it is sent, and never larger than if it
+  /// were sent whole: nobody waits for the client. False: it is gone, or this takes no pieces.
+  virtual bool give(std::shared_ptr<const std::string>) { return false; }
 };
 
 /// Ends a stream or a tunnel, and tells the gate.

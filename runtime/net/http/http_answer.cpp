@@ -135,6 +135,17 @@ void Connection::write_chunk(const std::shared_ptr<detail::HttpExchange>& exchan
   if (!in_dispatch_) flush();
 }
 
+void Connection::give_piece(const std::shared_ptr<detail::HttpExchange>& exchange,
+                            std::shared_ptr<const std::string> piece) {
+  if (exchange != exchange_ || phase_ != Phase::streaming || piece->empty()) return;
+  const auto self = shared_from_this();
+  append_digits(output().text(), piece->size(), 16);
+  output().text() += "\r\n";
+  output().append(std::move(piece));
+  output().text() += "\r\n";
+  if (!in_dispatch_) flush();
+}
+
 void Connection::end_stream(const std::shared_ptr<detail::HttpExchange>& exchange, bool properly) {
   if (exchange != exchange_ || (phase_ != Phase::streaming && phase_ != Phase::tunneling)) return;
   const auto self = shared_from_this();

@@ -68,6 +68,8 @@ public:
   void let_go() override;
   void start_stream(Response head) override;
   bool write(std::string_view chunk, std::function<void()> drained) override;
+  bool takes_pieces() const override;
+  bool give(std::shared_ptr<const std::string> piece) override;
   void end(bool properly) override;
   void drop() override;
   bool abandoned() const override;
@@ -170,6 +172,8 @@ public:
   void write_chunk(const std::shared_ptr<detail::HttpExchange>& exchange,
                    std::string_view chunk,
                    std::function<void()> drained);
+  void give_piece(const std::shared_ptr<detail::HttpExchange>& exchange,
+                  std::shared_ptr<const std::string> piece);
   void end_stream(const std::shared_ptr<detail::HttpExchange>& exchange, bool properly);
   void start_tunnel(const std::shared_ptr<detail::HttpExchange>& exchange, Response head);
   void take_from_tunnel(std::size_t count);

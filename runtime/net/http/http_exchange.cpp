@@ -174,6 +174,22 @@ bool HttpExchange::write(std::string_view chunk, std::function<void()> drained) 
   return true;
 }
 
+bool HttpExchange::takes_pieces() const {
+  return request.is_http11 && request.method != "HEAD" && !request.accepts_gzip();
+}
+
+bool HttpExchange::give(std::shared_ptr<const std::string> piece) {
+  {
+    const std::lock_guard lock{guard_};
+    if (is_abandoned_ || !connection_) return false;
+  }
+  on_connection(
+      [self = shared_from_this(), piece = std::move(piece)](Connection& connection) mutable {
+        connection.give_piece(self, std::move(piece));
+      });
+  return true;
+}
+
 void HttpExchange::end(bool properly) {
   on_connection([self = shared_from_this(), properly](Connection& connection) {
     connection.end_stream(self, properly);
@@ -215,6 +231,10 @@ BodyStream::~BodyStream() {
 
 bool BodyStream::write(std::string_view chunk, std::function<void()> drained) {
   return exchange_ && exchange_->write(chunk, std::move(drained));
+}
+
+bool BodyStream::give(std::string piece) {
+  return exchange_ && exchange_->give(std::make_shared<const std::string>(std::move(piece)));
 }
 
 std::size_t BodyStream::queued() const {
@@ -276,6 +296,10 @@ void Responder::send(Response response) {
   if (!exchange_) return;
   if (const auto gate = exchange_->gate) return gate->send(exchange_, std::move(response));
   exchange_->send(std::move(response));
+}
+
+bool Responder::takes_pieces() const {
+  return exchange_ && !exchange_->gate && exchange_->takes_pieces();
 }
 
 BodyStream Responder::stream(Response head) {

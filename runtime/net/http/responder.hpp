@@ -32,7 +32,11 @@ public:
   /// producer that can't wait ends the stream then.
   bool write(std::string_view chunk, std::function<void()> drained = {});
 
-  /// Bytes accepted and not yet taken by the kernel.
+  /// Queues the next piece of an answer that is made faster than it is sent, without a bound: only
+  /// where `Responder::takes_pieces`. False: nobody wants the rest.
+  bool give(std::string piece);
+
+  /// Bytes accepted by `write` and not yet taken by the kernel.
   std::size_t queued() const;
 
   /// Whether the client went away (or the stream was ended).
@@ -119,6 +123,10 @@ public:
   /// Answers. Compression, when the client wants it, happens on the calling thread. Later calls
   /// do nothing.
   void send(Response response);
+
+  /// Whether an answer may begin before it is whole, by `stream` and then `BodyStream::give`: not
+  /// where it is compressed at once, or where it waits for somebody else than its client.
+  bool takes_pieces() const;
 
   /// Answers with a status and headers now and a body in pieces.
   BodyStream stream(Response head);

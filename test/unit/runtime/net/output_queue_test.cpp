@@ -1,5 +1,7 @@
 #include "runtime/net/output_queue.hpp"
 
+#include <vector>
+
 #include <doctest/doctest.h>
 
 using nomad::net::OutputQueue;
@@ -61,4 +63,27 @@ TEST_CASE("output_queue: an idle one keeps little memory") {
   queue.text().append(1'000'000, 'x');
   queue.take(1'000'000);
   CHECK(queue.text().capacity() < 100'000);
+}
+
+TEST_CASE("output_queue: bodies and texts in turn are counted, none copied") {
+  OutputQueue queue;
+  std::string all;
+  std::vector<std::weak_ptr<const std::string>> bodies;
+  for (std::size_t i = 0; i < 20; ++i) {
+    const std::string text(i % 3, static_cast<char>('a' + i));
+    queue.text() += text;
+    auto body = shared(i % 5, static_cast<char>('A' + i));
+    all += text + *body;
+    bodies.push_back(body);
+    queue.append(std::move(body));
+    CHECK(queue.size() == all.size());
+  }
+  queue.text() += "end";
+  all += "end";
+
+  CHECK(queue.size() == all.size());
+  CHECK(drain(queue, 4) == all);
+  CHECK(queue.size() == 0);
+  for (const auto& body : bodies)
+    CHECK(body.expired());
 }

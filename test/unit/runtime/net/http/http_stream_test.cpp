@@ -108,3 +108,40 @@ TEST_CASE("http_stream: a reader that goes away ends the stream") {
   const std::lock_guard lock{server.guard};
   CHECK(server.abandoned == 1);
 }
+
+TEST_CASE("http_stream: pieces wait for a slow reader without a bound, and none is lost") {
+  TestServer server{{.stream_queue_bytes = 1 << 16}};
+  RawPeer peer{server.address()};
+  peer.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.wait_held(1);
+  std::string expected;
+  for (int i = 0; i < 200; ++i) {
+    std::string piece(0x10000, static_cast<char>('a' + i % 26));
+    expected += "10000\r\n" + piece + "\r\n";
+    REQUIRE(server.streams[0]->give(std::move(piece)));
+  }
+  server.streams[0]->close();
+  expected += "0\r\n\r\n";
+
+  const auto got = peer.read_until("\r\n0\r\n\r\n");
+
+  CHECK((got.substr(got.find("\r\n\r\n") + 4) == expected));
+  CHECK_FALSE(server.streams[0]->give("more"));
+  peer.send("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(peer.read_until("hello").starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("http_stream: whose answer may begin before it is whole") {
+  TestServer server;
+  auto takes_pieces = [&, held = std::size_t{0}](const std::string& request) mutable {
+    RawPeer peer{server.address()};
+    peer.send(request);
+    server.wait_held(++held);
+    return server.held.back()->takes_pieces();
+  };
+
+  CHECK(takes_pieces("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+  CHECK_FALSE(takes_pieces("GET /hold HTTP/1.0\r\n\r\n"));
+  CHECK_FALSE(takes_pieces("HEAD /hold HTTP/1.1\r\nHost: x\r\n\r\n"));
+  CHECK_FALSE(takes_pieces("GET /hold HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"));
+}
