@@ -36,6 +36,8 @@ public:
     /// The index's key. The view is valid until the cursor moves or dies.
     std::string_view key() const { return at_.key(); }
 
+    bool key_begins_with(std::string_view text) const { return at_.key_begins_with(text); }
+
     const V& value() const {
       if (row_ == nullptr) row_ = rows_->find(row_key_(at_.key()));
       return *row_;

@@ -1,6 +1,7 @@
 // Walking a PersistentMap in both directions; include persistent_map.hpp instead.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 
 #include "runtime/state/map/persistent_map.hpp"
@@ -23,6 +24,18 @@ public:
     return key_;
   }
 
+  /// The same as of `key()`, which would be made for it.
+  bool key_begins_with(std::string_view text) const {
+    const auto key = leaf().node->key(leaf().index);
+    const auto shared = std::min(text.size(), key.prefix.size());
+    return key.prefix.substr(0, shared) == text.substr(0, shared)
+           && key.suffix.starts_with(text.substr(shared));
+  }
+
+  bool key_is(std::string_view text) const {
+    return leaf().node->key(leaf().index).size() == text.size() && key_begins_with(text);
+  }
+
   const V& value() const { return value_at(leaf().node, leaf().index); }
 
   void next() {
@@ -30,7 +43,8 @@ public:
       Frame& frame = frames_[depth_ - 1];
       if (frame.index + 1u < frame.node->count) {
         ++frame.index;
-        return descend(frame, true);
+        descend(frame, true);
+        return look_ahead();
       }
       --depth_;
     }
@@ -68,6 +82,23 @@ private:
   void push(const Node* node, std::size_t index) {
     assert(depth_ < max_depth);
     frames_[depth_++] = {node, static_cast<std::uint32_t>(index)};
+  }
+
+  /// Asks for the memory of rows that come soon: waiting for one after the other is most of what a
+  /// walk through a large table costs.
+  void look_ahead() const {
+    if constexpr (requires(const V& value) { value.prefetch_fields(); }) {
+      constexpr std::uint32_t ahead = 4;
+      const auto& [node, index] = leaf();
+      if (index + ahead < node->count) value_at(node, index + ahead).prefetch_fields();
+      if (index != 0) return;
+      for (std::uint32_t first = 1; first < ahead && first < node->count; ++first)
+        value_at(node, first).prefetch_fields();
+      if (depth_ < 2) return;
+      const auto& above = frames_[depth_ - 2];
+      if (above.index + 1u < above.node->count)
+        __builtin_prefetch(above.node->children()[above.index + 1u]);
+    }
   }
 
   /// From the entry of an inner frame down to its first or last leaf entry.

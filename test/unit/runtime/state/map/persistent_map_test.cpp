@@ -231,3 +231,22 @@ TEST_CASE("PersistentMap: keys of megabytes are keys like others") {
     CHECK(set.erase(long_key + std::to_string(i)));
   CHECK(set.empty());
 }
+
+TEST_CASE("PersistentMap: a key is compared where it lies as it is when it was made") {
+  Random random{7};
+  PersistentMap<Nothing> map;
+  for (int i = 0; i < 500; ++i)
+    map.insert_or_assign(random_key(random), {});
+  for (const auto& entry : map.all()) {
+    const std::string key{entry.key()};
+    for (std::size_t size = 0; size <= key.size(); ++size)
+      REQUIRE(entry.key_begins_with(key.substr(0, size)));
+    for (int i = 0; i < 20; ++i) {
+      const auto other = random_key(random);
+      REQUIRE(entry.key_begins_with(other) == key.starts_with(other));
+      REQUIRE(entry.key_is(other) == (key == other));
+    }
+    REQUIRE(entry.key_is(key));
+    REQUIRE_FALSE(entry.key_is(key + '\0'));
+  }
+}
