@@ -5,13 +5,27 @@ import { send, said } from "./store/api.ts";
 import { connect, useToken } from "./store/live.ts";
 import { listenToKeys } from "./shell/keys.ts";
 import { Layout } from "./shell/layout.tsx";
-import { go, place, setParameter } from "./shell/router.ts";
+import { go, inRegion, place, setParameter } from "./shell/router.ts";
+
+function isOurs(anchor: HTMLAnchorElement): boolean {
+  return anchor.origin === location.origin && anchor.pathname.startsWith("/ui/") && anchor.dataset["reload"] === undefined;
+}
 
 function followLinks(): void {
-  document.addEventListener("click", (event) => {
+  // A link that the browser follows itself, into another tab, is of the same region, too.
+  document.addEventListener("pointerdown", (event) => {
     const anchor = event.target instanceof Element ? event.target.closest("a") : null;
-    if (!anchor || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    if (anchor.origin !== location.origin || !anchor.pathname.startsWith("/ui/") || anchor.target !== "" || anchor.dataset["reload"] !== undefined || anchor.hasAttribute("download")) return;
+    if (anchor instanceof HTMLAnchorElement && isOurs(anchor)) anchor.href = inRegion(anchor.pathname + anchor.search);
+  }, true);
+  document.addEventListener("click", (event) => {
+    const anchor = event.target instanceof Element ? event.target.closest<HTMLAnchorElement | SVGAElement>("a") : null;
+    if (anchor instanceof SVGAElement && !event.defaultPrevented && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      go(anchor.href.baseVal);
+      return;
+    }
+    if (!(anchor instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (!isOurs(anchor) || anchor.target !== "" || anchor.hasAttribute("download")) return;
     event.preventDefault();
     go(anchor.pathname + anchor.search);
     document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true });

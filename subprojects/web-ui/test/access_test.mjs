@@ -1,6 +1,7 @@
 // Access control on: signing in, by a token and once, few rights, and that each part of a page refuses by itself.
 import { strict as assert } from "node:assert";
 import { execFileSync } from "node:child_process";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { Agent, until } from "./agent.mjs";
 import { Browser } from "./browser.mjs";
 
@@ -144,6 +145,65 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     clean(page);
     await page.context().close();
   });
+  await check("access: a JWT of a method that the agent trusts signs in, another does not", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const part = (object) => Buffer.from(JSON.stringify(object)).toString("base64url");
+    const jwt = (claims) => { const text = `${part({ alg: "RS256", typ: "JWT" })}.${part(claims)}`; return `${text}.${sign("RSA-SHA256", Buffer.from(text), privateKey).toString("base64url")}`; };
+    const now = Math.floor(Date.now() / 1000);
+    await agent.send("PUT", "/v1/acl/auth-method", { Name: "ci", Type: "JWT", TokenLocality: "local", MaxTokenTTL: "1h", Config: { JWTValidationPubKeys: [publicKey.export({ type: "spki", format: "pem" })], BoundIssuer: ["ci"], ClaimMappings: { team: "team" } } });
+    await agent.send("PUT", "/v1/acl/binding-rule", { AuthMethod: "ci", Selector: 'value.team == "shop"', BindType: "policy", BindName: "reader" });
+    const page = await browser.page(agent.url);
+    await page.goTo("/ui/settings/tokens");
+    const box = page.getByRole("textbox", { name: "JWT", exact: true });
+    const press = () => page.getByRole("button", { name: "Sign in with ci" }).click();
+    await box.fill(jwt({ iss: "ci", team: "none", iat: now, exp: now + 300 }));
+    await press();
+    await page.getByRole("alert").getByText(/no role or policy bindings matched/).waitFor();
+    await box.fill("no.jwt.atall");
+    await press();
+    await page.getByRole("alert").getByText(/unable to validate|malformed|token/i).waitFor();
+    await box.fill(jwt({ iss: "ci", team: "shop", iat: now, exp: now + 300 }));
+    await press();
+    await page.getByText(/Signed in as JWT-ci/).waitFor();
+    await page.goTo("/ui/jobs");
+    await page.getByRole("link", { name: "web", exact: true }).waitFor();
+    await page.goTo("/ui/settings");
+    await page.getByRole("combobox", { name: "Capability" }).fill("submit-job");
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.getByRole("status", { name: "Answer" }).getByText("refused").waitFor();
+    clean(page);
+    await page.context().close();
+  });
+  await check("access: what an administrator keeps is made, changed and deleted", async () => {
+    const page = await browser.page(agent.url);
+    await signIn(page, root);
+    await page.getByText("management").first().waitFor();
+    await administer(page, agent);
+    clean(page);
+    await page.context().close();
+  });
+  await check("access: a mistake is said in the dialog, and buttons say what is missing", async () => {
+    const page = await browser.page(agent.url);
+    await signIn(page, root);
+    await page.getByText("management").first().waitFor();
+    await page.goTo("/ui/access/policies");
+    await page.getByRole("button", { name: "New policy" }).click();
+    const dialog = page.getByRole("dialog", { name: "New policy" });
+    await dialog.getByRole("textbox", { name: "Name" }).fill("broken");
+    await dialog.getByRole("textbox", { name: "Rules" }).fill('namespace "x" {\n  policy = "everything"\n}');
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").getByText(/everything/).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await signIn(page, reader);
+    await page.goTo("/ui/access/policies");
+    await until("it may not be pressed", () => page.getByRole("button", { name: "New policy" }).isDisabled());
+    await page.goTo(`/ui/allocations/${alloc.ID}`);
+    const exec = page.getByRole("button", { name: "Exec" });
+    await until("nor this", () => exec.isDisabled());
+    assert.equal(await exec.getAttribute("title"), "This needs alloc-exec in namespace default");
+    clean(page);
+    await page.context().close();
+  });
   await check("access: nomadctl ui -authenticate signs in once, at the page of an object", async () => {
     const printed = execFileSync(program, ["ui", "-address", agent.url, "-token", root, "-authenticate", "-show-url", "web"], { encoding: "utf8" });
     const url = printed.replace("URL for web UI: ", "").trim();
@@ -160,4 +220,87 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     await page.context().close();
     await again.context().close();
   });
+}
+
+/** Each kind: made by its dialog, changed, deleted, as the API says. */
+async function administer(page, agent) {
+  const open = async (tab, button) => {
+    await page.goTo(`/ui/access/${tab}`);
+    await page.getByRole("button", { name: button }).click();
+    return page.getByRole("dialog");
+  };
+  const saved = async (dialog) => { await dialog.getByRole("button", { name: "Save" }).click(); await dialog.waitFor({ state: "detached" }); };
+  const field = (dialog, name) => dialog.getByRole("textbox", { name, exact: true });
+  const remove = async (name) => {
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Delete/ }).click();
+    await page.getByText(`${name} is deleted`).waitFor();
+  };
+  let dialog = await open("quotas", "New quota");
+  await field(dialog, "Name").fill("small");
+  await dialog.getByRole("spinbutton", { name: "Memory in MiB" }).fill("512");
+  await saved(dialog);
+  await page.getByRole("table", { name: "Quotas", exact: true }).getByText(/of 512 MiB/).waitFor();
+  assert.equal((await agent.get("/v1/quota/small")).Limits[0].RegionLimit.MemoryMB, 512);
+  dialog = await open("quotas", "Change small");
+  await dialog.getByRole("spinbutton", { name: "Memory in MiB" }).fill("600");
+  await saved(dialog);
+  assert.equal((await agent.get("/v1/quota/small")).Limits[0].RegionLimit.MemoryMB, 600);
+  dialog = await open("namespaces", "New namespace");
+  await field(dialog, "Name").fill("team");
+  await dialog.getByRole("combobox", { name: "Quota" }).selectOption("small");
+  await saved(dialog);
+  assert.equal((await agent.get("/v1/namespace/team")).Quota, "small");
+  await page.goTo("/ui/access/quotas");
+  await page.getByRole("button", { name: "Delete small" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete quota" }).click();
+  await page.getByRole("dialog").getByRole("alert").waitFor();
+  await page.goTo("/ui/access/namespaces");
+  await remove("team");
+  dialog = await open("roles", "New role");
+  await field(dialog, "Name").fill("readers");
+  await dialog.getByRole("checkbox", { name: "reader" }).check();
+  await saved(dialog);
+  dialog = await open("roles", "Change readers");
+  await field(dialog, "Description").fill("people who read");
+  await saved(dialog);
+  assert.deepEqual((await agent.get("/v1/acl/role/name/readers")).Policies.map((one) => one.Name), ["reader"]);
+  assert.equal((await agent.get("/v1/acl/role/name/readers")).Description, "people who read");
+  dialog = await open("auth-methods", "New auth method");
+  await field(dialog, "Name").fill("idp");
+  await field(dialog, "Configuration").fill("{ no JSON");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByRole("alert").getByText(/is no JSON/).waitFor();
+  await field(dialog, "Configuration").fill('{ "JWKSURL": "https://idp.example/keys", "BoundIssuer": ["idp"] }');
+  await saved(dialog);
+  dialog = await open("auth-methods", "Change idp");
+  assert.match(await field(dialog, "Configuration").inputValue(), /"JWKSURL": "https:\/\/idp.example\/keys"/);
+  await field(dialog, "Tokens end after").fill("2h");
+  await saved(dialog);
+  assert.equal((await agent.get("/v1/acl/auth-method/idp")).MaxTokenTTL, "2h0m0s");
+  dialog = await open("binding-rules", "New binding rule");
+  await dialog.getByRole("combobox", { name: "Auth method" }).fill("idp");
+  await dialog.getByRole("combobox", { name: "Name of the role" }).fill("readers");
+  await field(dialog, "Description").fill("everybody reads");
+  await saved(dialog);
+  await page.getByRole("table", { name: "Binding rules", exact: true }).getByText("role readers").waitFor();
+  await remove("everybody reads");
+  await page.goTo("/ui/access/auth-methods");
+  await remove("idp");
+  dialog = await open("tokens", "New token");
+  await field(dialog, "Name").fill("of a role");
+  await dialog.getByRole("checkbox", { name: "readers", exact: true }).check();
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog", { name: "Secret of the token" }).getByRole("button", { name: "Close" }).click();
+  await page.getByRole("table", { name: "Tokens", exact: true }).getByRole("row", { name: /of a role/ }).getByText("readers").waitFor();
+  dialog = await open("tokens", "Change of a role");
+  await dialog.getByRole("checkbox", { name: "reader", exact: true }).check();
+  await saved(dialog);
+  const made = (await agent.get("/v1/acl/tokens")).find((one) => one.Name === "of a role");
+  assert.deepEqual([made.Policies, made.Roles.map((one) => one.Name)], [["reader"], ["readers"]]);
+  await remove("of a role");
+  await page.goTo("/ui/access/roles");
+  await remove("readers");
+  await page.goTo("/ui/access/quotas");
+  await remove("small");
 }

@@ -80,9 +80,15 @@ export class Agent {
   }
 
   async destroy() {
+    if (!this.dir) return;
     for (const job of await this.get("/v1/jobs?namespace=*").catch(() => [])) await this.send("DELETE", `/v1/job/${encodeURIComponent(job.ID)}?purge=true&namespace=${job.Namespace}`).catch(() => null);
     await until("nothing runs", async () => (await this.get("/v1/allocations?namespace=*&task_states=false")).every((one) => one.ClientStatus !== "running"), 15).catch(() => null);
     await this.stop();
+    this.remove();
+  }
+
+  /** What it leaves on the disk. */
+  remove() {
     // Secrets of allocations are file systems of their own, which stay for the next agent of this folder.
     for (const line of readFileSync("/proc/self/mounts", "utf8").split("\n").reverse()) {
       const place = line.split(" ")[1];
@@ -93,5 +99,6 @@ export class Agent {
     } catch (wrong) {
       console.log(`left behind: ${wrong.message}`);
     }
+    this.dir = "";
   }
 }

@@ -1,13 +1,16 @@
 // An allocation: its tasks, their logs, files and events.
 import type { ComponentChildren, JSX } from "preact";
-import { LogView } from "../parts/log.tsx";
-import { ActionButton, Ago, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
-import { plain } from "../pure/ansi.ts";
+import { useState } from "preact/hooks";
+import { CodeView } from "../parts/code.tsx";
+import { LogView, taskFollower } from "../parts/log.tsx";
+import { ActionButton, Ago, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
 import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { useWhyNot } from "../store/may.ts";
+import type { Happened } from "../store/messages.ts";
+import { Checks } from "./checks.tsx";
 import { FilesTab } from "./files.tsx";
 import { type Allocation, type TaskState } from "./job_types.ts";
 import { NotFound } from "./not_found.tsx";
@@ -22,7 +25,7 @@ interface Stats {
   Tasks: Record<string, { ResourceUsage: Usage | null }> | null;
 }
 
-const tab_names = ["Overview", "Logs", "Files", "Events"];
+const tab_names = ["Overview", "Logs", "Files", "Events", "Raw"];
 
 /** Which tab, and of which task, an address below an allocation means. */
 function readPath(rest: string[]): { tab: string; task: string } {
@@ -37,7 +40,7 @@ export function AllocationPage(): JSX.Element {
   const { path } = place.value;
   const id = path[1] ?? "";
   const { tab, task } = readPath(path.slice(2));
-  const when = (event: { Topic: string; Key: string }): boolean => event.Topic === "Allocation" && event.Key === id;
+  const when = (event: Happened): boolean => event.topic === "Allocation" && event.key === id;
   const alloc = useData<Allocation>(`/v1/allocation/${word(id)}`, {}, { when });
   if (alloc.error?.status === 404 || alloc.error?.status === 400) return <NotFound what={`Allocation ${id}`} back={{ href: "/ui/allocations", text: "Allocations" }} />;
   const value = alloc.value;
@@ -53,6 +56,7 @@ export function AllocationPage(): JSX.Element {
     {current === "Logs" ? <Logs alloc={value} tasks={tasks} task={chosen} /> : null}
     {current === "Files" ? <FilesTab alloc={value.ID} ns={value.Namespace} task={task} /> : null}
     {current === "Events" ? <Events states={value.TaskStates ?? {}} /> : null}
+    {current === "Raw" ? <CodeView label="Allocation as the API has it" text={JSON.stringify(value, null, 2)} /> : null}
   </>;
 }
 
@@ -66,6 +70,8 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
   const ns = alloc.Namespace;
   const isOver = alloc.ClientStatus !== "running" && alloc.ClientStatus !== "pending";
   const whyNot = useWhyNot("alloc-lifecycle", ns);
+  const cannotExec = useWhyNot("alloc-exec", ns);
+  const [signals, setSignals] = useState(false);
   const why = whyNot ?? (isOver ? `It is ${alloc.ClientStatus}` : undefined);
   return <div class="actions">
     <Status value={alloc.ClientStatus} label="Allocation status" />
@@ -73,18 +79,33 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
     <span>on <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a></span>
     <span class="grow" />
     <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
-    {alloc.ClientStatus === "running" && task ? <a class="button" data-key="x" href={`${link("exec", alloc.JobID, alloc.TaskGroup, task)}?allocation=${alloc.ID}&namespace=${word(ns)}`}>Exec</a> : null}
+    {alloc.ClientStatus !== "running" || !task ? null : cannotExec !== undefined ? <button type="button" disabled title={cannotExec}>Exec</button> : <a class="button" data-key="x" href={`${link("exec", alloc.JobID, alloc.TaskGroup, task)}?allocation=${alloc.ID}&namespace=${word(ns)}`}>Exec</a>}
+    <button type="button" disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} title={why} onClick={() => setSignals(true)}>Signal</button>
     <ActionButton disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} why={why ?? "Its running tasks end and start again, in place"} done="The tasks are restarted"
       act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {})}>Restart</ActionButton>
     <ActionButton kind="danger" disabled={isOver || whyNot !== undefined || alloc.DesiredStatus === "stop"} why={why ?? "It ends, and the scheduler places another one"} done="The allocation is stopped"
       act={() => send("PUT", `/v1/allocation/${alloc.ID}/stop`, { namespace: ns })}>Stop</ActionButton>
+    <SignalDialog alloc={alloc} isOpen={signals} close={() => setSignals(false)} />
   </div>;
+}
+
+const signal_names = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGCONT", "SIGSTOP"];
+
+function SignalDialog({ alloc, isOpen, close }: { alloc: Allocation; isOpen: boolean; close: () => void }): JSX.Element {
+  const [signal, setSignal] = useState("SIGHUP");
+  const [task, setTask] = useState("");
+  return <Confirm name="Signal allocation" button="Send signal" isOpen={isOpen} close={close} done={`${signal} was sent`}
+    act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/signal`, { namespace: alloc.Namespace }, { Signal: signal, Task: task })}>
+    <Choice label="Signal" value={signal} options={signal_names} onChange={setSignal} />
+    <Choice label="Task" value={task} options={[["", "all of them"], ...tasksOf(alloc).map((one): [string, string] => [one, one])]} onChange={setTask} />
+  </Confirm>;
 }
 
 function Overview({ alloc }: { alloc: Allocation }): JSX.Element {
   const isRunning = alloc.ClientStatus === "running";
   const stats = useData<Stats>(isRunning ? `/v1/client/allocation/${alloc.ID}/stats` : null, { namespace: alloc.Namespace }, { every: 1_000 });
   const tasks = tasksOf(alloc);
+  const whyNot = useWhyNot("alloc-lifecycle", alloc.Namespace);
   const resources = alloc.AllocatedResources;
   const ports = resources?.Shared.Ports ?? [];
   return <>
@@ -96,7 +117,9 @@ function Overview({ alloc }: { alloc: Allocation }): JSX.Element {
         { name: "Restarts", isNumber: true, cell: (task) => alloc.TaskStates?.[task]?.Restarts ?? 0 },
         { name: "CPU", cell: (task) => <Cpu used={stats.value?.Tasks?.[task]?.ResourceUsage} whole={resources?.Tasks?.[task]?.Cpu.CpuShares ?? 0} /> },
         { name: "Memory", cell: (task) => <Memory used={stats.value?.Tasks?.[task]?.ResourceUsage} whole={resources?.Tasks?.[task]?.Memory.MemoryMB ?? 0} /> },
-        { name: "", cell: (task) => <a data-key="l" href={link("allocations", alloc.ID, task, "logs")} aria-label={`Logs of ${task}`}>logs</a> },
+        { name: "", cell: (task) => <span class="row-actions"><a data-key="l" href={link("allocations", alloc.ID, task, "logs")} aria-label={`Logs of ${task}`}>logs</a>
+          {tasks.length > 1 && alloc.TaskStates?.[task]?.State === "running" ? <ActionButton kind="plain link" disabled={whyNot !== undefined} why={whyNot} label={`Restart ${task}`} done={`${task} is restarted`}
+            act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: alloc.Namespace }, { TaskName: task })}>restart</ActionButton> : null}</span> },
       ]} />
       {stats.error && isRunning ? <p class="faint">No figures of use: {stats.error.message}</p> : null}
     </section>
@@ -105,25 +128,6 @@ function Overview({ alloc }: { alloc: Allocation }): JSX.Element {
       { name: "Label", cell: (port) => port.Label }, { name: "Address", cell: (port) => `${port.HostIP}:${port.Value}` }, { name: "In the task", cell: (port) => port.To || "" }]} /></section> : null}
     <section class="panel"><h2>About</h2><Facts label="About the allocation" rows={factsOf(alloc)} /></section>
   </>;
-}
-
-interface CheckResult {
-  ID: string;
-  Check: string;
-  Service: string;
-  Status: string;
-  Output: string;
-  Timestamp: number;
-}
-
-/** The checks of its services; nothing if it has none. */
-function Checks({ alloc }: { alloc: Allocation }): JSX.Element | null {
-  const checks = useData<Record<string, CheckResult> | null>(`/v1/client/allocation/${alloc.ID}/checks`, { namespace: alloc.Namespace }, { every: 5_000 });
-  const rows = Object.values(checks.value ?? {}).sort((a, b) => (a.Service + a.Check < b.Service + b.Check ? -1 : 1));
-  if (rows.length === 0) return null;
-  return <section class="panel"><h2>Checks</h2><Table name="Checks" rows={rows} keyOf={(row) => row.ID} columns={[
-    { name: "Service", cell: (row) => row.Service }, { name: "Check", cell: (row) => row.Check }, { name: "Status", cell: (row) => <Status value={row.Status} /> },
-    { name: "Seen", cell: (row) => <Ago at={row.Timestamp * 1000} /> }, { name: "Output", cell: (row) => plain(row.Output.slice(0, 300)) }]} /></section>;
 }
 
 function factsOf(alloc: Allocation): [string, ComponentChildren][] {
@@ -155,7 +159,7 @@ function Memory({ used, whole }: { used: Usage | null | undefined; whole: number
 function Logs({ alloc, tasks, task }: { alloc: Allocation; tasks: string[]; task: string }): JSX.Element {
   return <section class="panel" aria-label="Logs of a task">
     {tasks.length > 1 ? <nav class="tabs small" aria-label="Task">{tasks.map((one) => <a href={link("allocations", alloc.ID, one, "logs")} aria-current={one === task ? "page" : undefined}>{one}</a>)}</nav> : null}
-    {task ? <LogView key={task} alloc={alloc.ID} task={task} ns={alloc.Namespace} /> : <p class="faint">It has no tasks.</p>}
+    {task ? <LogView key={task} name={task} needs={`read-logs in namespace ${alloc.Namespace}`} follower={taskFollower(alloc.ID, task, alloc.Namespace)} /> : <p class="faint">It has no tasks.</p>}
   </section>;
 }
 

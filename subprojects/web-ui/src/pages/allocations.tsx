@@ -6,7 +6,8 @@ import { milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link } from "../shell/router.ts";
 import { get } from "../store/api.ts";
 import { useList } from "../store/data.ts";
-import { stubOf, type AllocStub } from "./job_types.ts";
+import { isPast, type AllocStub } from "./job_types.ts";
+import type { Happened } from "../store/messages.ts";
 
 const fields = "ID,Name,Namespace,NodeID,NodeName,JobID,JobVersion,TaskGroup,DesiredStatus,ClientStatus,CreateTime,ModifyTime,CreateIndex,NextAllocation";
 
@@ -15,7 +16,7 @@ const columns: GridColumn<AllocStub>[] = [
   { name: "Name", width: "minmax(10rem, 2fr)", text: (alloc) => alloc.Name, cell: (alloc) => alloc.Name },
   { name: "Job", text: (alloc) => alloc.JobID, cell: (alloc) => <a href={jobLink(alloc.JobID, alloc.Namespace)}>{alloc.JobID}</a> },
   { name: "Namespace", text: (alloc) => alloc.Namespace, cell: (alloc) => alloc.Namespace },
-  { name: "Status", text: (alloc) => alloc.ClientStatus, cell: (alloc) => <Status value={alloc.ClientStatus} /> },
+  { name: "Status", text: (alloc) => alloc.ClientStatus, cell: (alloc) => <Status value={alloc.ClientStatus} isPast={isPast(alloc)} /> },
   { name: "Desired", width: "5rem", text: (alloc) => alloc.DesiredStatus, cell: (alloc) => alloc.DesiredStatus },
   { name: "Client", text: (alloc) => `${alloc.NodeName} ${alloc.NodeID}`, cell: (alloc) => <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a> },
   { name: "Version", width: "5rem", text: (alloc) => alloc.JobVersion ?? "", cell: (alloc) => alloc.JobVersion },
@@ -26,9 +27,15 @@ async function readOne(id: string): Promise<AllocStub | undefined> {
   return (await get<AllocStub[]>("/v1/allocations", { prefix: id, namespace: "*", task_states: "false", fields })).value[0];
 }
 
+/** Of a job's version events say nothing: the row keeps it. */
+function allocOf(event: Happened, before: AllocStub | undefined): AllocStub | null {
+  const row = event.row as AllocStub | null;
+  return row && row.JobVersion === undefined && before ? { ...row, JobVersion: before.JobVersion } : row;
+}
+
 export function AllocationsPage(): JSX.Element {
   const list = useList<AllocStub>({ path: "/v1/allocations", query: { task_states: "false", fields }, idOf: (alloc) => alloc.ID, topic: "Allocation", newestFirst: true,
-    rowOf: (event, before) => (event.Payload?.["Allocation"] ? stubOf(event.Payload["Allocation"], before) : null), readOne });
+    rowOf: allocOf, readOne });
   return <><Heading title="Allocations">Allocations</Heading>
     <FilteredGrid name="Allocations" noun="allocation" list={list} columns={columns} idOf={(alloc) => alloc.ID} needs="read-job" empty={<p>There are no allocations: nothing has been placed yet.</p>} /></>;
 }

@@ -1,7 +1,7 @@
 // One client: how it stands, what runs there, draining and eligibility.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ActionButton, Check, Confirm, Facts, Heading, Meter, Panel, Status, Switch, Table } from "../parts/parts.tsx";
+import { ActionButton, Ago, Check, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Switch, Table, TextField } from "../parts/parts.tsx";
 import { bytes, duration, shortId } from "../pure/units.ts";
 import { go, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
@@ -22,8 +22,8 @@ interface HostStats {
 export function ClientPage(): JSX.Element {
   const id = place.value.path[1] ?? "";
   const at = `/v1/node/${word(id)}`;
-  const node = useData<Node>(at, {}, { when: (event) => event.Topic === "Node" && event.Key === id });
-  const allocs = useData<AllocStub[]>(`${at}/allocations`, {}, { when: (event) => event.Topic === "Allocation" && (event.FilterKeys?.includes(id) === true || (event.Payload?.["Allocation"] as { NodeID?: string } | undefined)?.NodeID === id) });
+  const node = useData<Node>(at, {}, { when: (event) => event.topic === "Node" && event.key === id });
+  const allocs = useData<AllocStub[]>(`${at}/allocations`, {}, { when: (event) => event.topic === "Allocation" && event.node === id });
   if (node.error?.status === 404 || node.error?.status === 400) return <NotFound what={`Client ${id}`} back={{ href: "/ui/clients", text: "Clients" }} />;
   const value = node.value;
   const running = (allocs.value ?? []).filter((alloc) => alloc.ClientStatus === "running").length;
@@ -31,7 +31,7 @@ export function ClientPage(): JSX.Element {
     <Heading title={value?.Name ?? shortId(id)} back={{ href: "/ui/clients", text: "Clients" }}>{value?.Name ?? shortId(id)}</Heading>
     <Panel data={node} needs="node read">{(of) => <Actions node={of} running={running} />}</Panel>
     <Use id={id} isReady={value?.Status === "ready"} />
-    <Panel title="Allocations" data={allocs} needs="node read" empty="Nothing runs here.">{(all) => <AllocTable allocs={inOrder(all).slice(0, 500)} />}</Panel>
+    <Panel title="Allocations" data={allocs} needs="node read" empty="Nothing runs here.">{(all) => <AllocTable of="client" allocs={inOrder(all).slice(0, 500)} />}</Panel>
     {value ? <Details node={value} /> : null}
   </>;
 }
@@ -39,6 +39,7 @@ export function ClientPage(): JSX.Element {
 function Actions({ node, running }: { node: Node; running: number }): JSX.Element {
   const [asks, setAsks] = useState("");
   const [hours, setHours] = useState("1");
+  const [ends, setEnds] = useState("deadline");
   const [ignoresSystem, setIgnoresSystem] = useState(false);
   const close = (): void => setAsks("");
   const path = `/v1/node/${node.ID}`;
@@ -46,19 +47,21 @@ function Actions({ node, running }: { node: Node; running: number }): JSX.Elemen
   const isEligible = node.SchedulingEligibility === "eligible";
   const isDraining = node.DrainStrategy != null;
   const state = stateOf({ ...node, Drain: isDraining });
-  const drain = (): Promise<unknown> => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: { Deadline: Math.round(Number(hours) * 3_600) * 1e9, IgnoreSystemJobs: ignoresSystem } });
+  const drain = (): Promise<unknown> => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: { Deadline: ends === "never" ? 0 : ends === "now" ? -1 : Math.round(Number(hours) * 3_600) * 1e9, IgnoreSystemJobs: ignoresSystem } });
   return <div class="actions">
     <Status value={state} label="Client status" />
     <code>{shortId(node.ID)}</code><span>{node.Datacenter}</span><span>pool {node.NodePool}</span>{node.NodeClass ? <span>class {node.NodeClass}</span> : null}
     {isDraining ? <span>{running} {running === 1 ? "allocation" : "allocations"} left</span> : null}
+    {!isDraining && node.LastDrain ? <span class="faint">last drain: {node.LastDrain.Status}, <Ago at={Date.parse(node.LastDrain.UpdatedAt)} /></span> : null}
     <span class="grow" />
     <Switch label="Eligible" isOn={isEligible} disabled={isDraining || whyNot !== undefined} act={() => send("PUT", `${path}/eligibility`, {}, { NodeID: node.ID, Eligibility: isEligible ? "ineligible" : "eligible" })} />
     {isDraining ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="The drain is stopped" act={() => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: null, MarkEligible: true })}>Stop drain</ActionButton>
       : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("drain")}>Drain</button>}
-    {node.Status === "down" ? <button type="button" class="danger" onClick={() => setAsks("purge")}>Purge</button> : null}
+    {node.Status === "down" ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
     <Confirm name="Drain client" button="Start drain" kind="danger" isOpen={asks === "drain"} close={close} done={`${node.Name} drains`} act={drain}>
       <p>Nothing new is placed on {node.Name}, and its {running} running {running === 1 ? "allocation moves" : "allocations move"} to other clients.</p>
-      <label class="field">Deadline in hours, after which what is left is stopped<input type="number" min="0.01" step="any" value={hours} onInput={(event) => setHours(event.currentTarget.value)} /></label>
+      <Choice label="What is left" value={ends} options={[["deadline", "is stopped after a deadline"], ["never", "may stay until it has moved"], ["now", "is stopped at once"]]} onChange={setEnds} />
+      {ends !== "deadline" ? null : <label class="field">Deadline in hours<input type="number" min="0.01" step="any" value={hours} onInput={(event) => setHours(event.currentTarget.value)} /></label>}
       <Check label="Let system jobs run on" checked={ignoresSystem} onChange={setIgnoresSystem} />
     </Confirm>
     <Confirm name="Purge client" button="Purge client" kind="danger" isOpen={asks === "purge"} close={close} done={`${node.Name} is purged`}
@@ -90,6 +93,18 @@ function Details({ node }: { node: Node }): JSX.Element {
     <section class="panel"><h2>Events</h2><Table name="Events" rows={[...(node.Events ?? [])].reverse()} keyOf={(event) => event.Timestamp + event.Message} columns={[
       { name: "Time", cell: (event) => new Date(event.Timestamp).toLocaleString() }, { name: "Part", cell: (event) => event.Subsystem }, { name: "What", cell: (event) => event.Message }]} /></section>
     <details class="panel"><summary>Attributes</summary><Facts label="Attributes" rows={pairs(node.Attributes)} /></details>
-    <details class="panel"><summary>Meta</summary><Facts label="Meta" rows={pairs(node.Meta)} /></details>
+    <details class="panel"><summary>Meta</summary><Facts label="Meta" rows={pairs(node.Meta)} /><MetaForm node={node} /></details>
   </>;
+}
+
+/** Sets or unsets one member of the client's meta, which stays over its restarts. */
+function MetaForm({ node }: { node: Node }): JSX.Element {
+  const [name, setName] = useState("");
+  const [value, setValue] = useState("");
+  const whyNot = useWhyNot("node-write");
+  const isOff = whyNot !== undefined || node.Status !== "ready" || name.trim() === "";
+  const set = (to: string | null): Promise<unknown> => send("PUT", "/v1/client/metadata", { node_id: node.ID }, { NodeID: node.ID, Meta: { [name.trim()]: to } });
+  return <div class="item"><TextField label="Key" value={name} onChange={setName} /><TextField label="Value" value={value} onChange={setValue} />
+    <ActionButton disabled={isOff} why={whyNot} done={`${name} is set`} act={() => set(value)}>Set</ActionButton>
+    <ActionButton disabled={isOff} why={whyNot} done={`${name} is unset`} act={() => set(null)}>Unset</ActionButton></div>;
 }

@@ -5,7 +5,7 @@ import { Heading, Status } from "../parts/parts.tsx";
 import { mebibytes, shortId } from "../pure/units.ts";
 import { link } from "../shell/router.ts";
 import { useList } from "../store/data.ts";
-import { nodeStubOf, stateOf, type NodeStub } from "./node_types.ts";
+import { nodeOf, stateOf, type NodeStub } from "./node_types.ts";
 
 function driversOf(node: NodeStub): string {
   return Object.entries(node.Drivers ?? {}).filter(([, driver]) => driver.Detected).map(([name, driver]) => (driver.Healthy ? name : `${name} (unhealthy)`)).sort().join(", ");
@@ -26,7 +26,7 @@ const columns: GridColumn<NodeStub>[] = [
 
 export function ClientsPage(): JSX.Element {
   const list = useList<NodeStub>({ path: "/v1/nodes", query: { resources: "true" }, idOf: (node) => node.ID, topic: "Node",
-    rowOf: (event, before) => (event.Type === "NodeDeregistration" ? undefined : event.Payload?.["Node"] ? nodeStubOf(event.Payload["Node"], before) : null) });
+    rowOf: nodeOf });
   return <><Heading title="Clients">Clients</Heading>
     <FilteredGrid name="Clients" noun="client" list={list} columns={columns} idOf={(node) => node.ID} needs="node read" empty={<p>No client has joined: start an agent with client &#123; enabled = true &#125;.</p>} /></>;
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CodeView } from "../parts/code.tsx";
-import { Panel, Table, Trouble } from "../parts/parts.tsx";
+import { ActionButton, Panel, Table, Trouble, saveAs } from "../parts/parts.tsx";
 import { plain } from "../pure/ansi.ts";
 import { bytes } from "../pure/units.ts";
 import { place, setParameter } from "../shell/router.ts";
@@ -28,7 +28,7 @@ export function FilesTab({ alloc, ns, task }: { alloc: string; ns: string; task:
   const join = (name: string): string => `${path === "/" ? "" : path.replace(/\/$/, "")}/${name}`;
   return <>
     <nav class="crumb" aria-label="Folder"><button type="button" class="plain" onClick={() => enter("/")}>/</button>
-      {words.map((word, at) => <><button type="button" class="plain" onClick={() => enter(`/${words.slice(0, at + 1).join("/")}`)}>{word}</button>/</>)}</nav>
+      {words.map((word, at) => <><button type="button" class="plain" onClick={() => enter(`/${words.slice(0, at + 1).join("/")}`)}>{plain(word)}</button>/</>)}</nav>
     <Panel data={files} needs={`read-fs in namespace ${ns}`} empty="Nothing is in this folder.">{(all) =>
       <Table name="Files" rows={[...all].sort((a, b) => Number(b.IsDir) - Number(a.IsDir) || (a.Name < b.Name ? -1 : 1))} keyOf={(file) => file.Name} columns={[
         { name: "Name", cell: (file) => <button type="button" class="plain link" onClick={() => (file.IsDir ? enter(join(file.Name)) : setOpen(join(file.Name)))}>{plain(file.Name)}{file.IsDir ? "/" : ""}</button> },
@@ -50,7 +50,11 @@ function FileView({ alloc, ns, path }: { alloc: string; ns: string; path: string
       .catch((wrong: unknown) => { if (!abort.signal.aborted) setError(wrong instanceof ApiError ? wrong : new ApiError(0, String(wrong))); });
     return () => abort.abort();
   }, [alloc, path]);
-  return <section class="panel" aria-label={`File ${path}`}><h2>{path}</h2><Trouble error={error} needs={`read-fs in namespace ${ns}`} />
+  const download = async (): Promise<void> => {
+    const answer = await request("GET", `/v1/client/fs/cat/${alloc}`, { path, namespace: ns });
+    saveAs(await answer.blob(), path.split("/").pop() ?? "file");
+  };
+  return <section class="panel" aria-label={`File ${path}`}><div class="actions"><h2>{plain(path)}</h2><span class="grow" /><ActionButton act={download}>Download</ActionButton></div><Trouble error={error} needs={`read-fs in namespace ${ns}`} />
     {text === null ? null : <CodeView label="Content" text={text} />}
     {text !== null && text.length >= most_shown ? <p class="faint">The first {bytes(most_shown)}.</p> : null}</section>;
 }

@@ -1,28 +1,24 @@
 // A job with its parts, each of which reads by itself.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
-import { ActionButton, Ago, Check, Confirm, Facts, Heading, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
+import { ActionButton, Ago, Facts, Heading, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
 import { milliseconds, shortId } from "../pure/units.ts";
-import { go, jobLink, link, place, splitName } from "../shell/router.ts";
-import { get, send, word } from "../store/api.ts";
+import { jobLink, link, place, splitName } from "../shell/router.ts";
+import { send, word } from "../store/api.ts";
 import { useData, type Data } from "../store/data.ts";
 import { useWhyNot } from "../store/may.ts";
 import type { Happened } from "../store/messages.ts";
 import { AllocTable, inOrder } from "./alloc_table.tsx";
+import { Actions } from "./job_actions.tsx";
 import { DefinitionTab, VersionsTab } from "./job_versions.tsx";
 import { LogsTab, ServicesTab, VariablesTab } from "./job_more.tsx";
-import { reasonsOf, type AllocStub, type Deployment, type Evaluation, type GroupCounts, type Job, type JobSummary } from "./job_types.ts";
+import { reasonsOf, type Allocation, type AllocStub, type Deployment, type Evaluation, type GroupCounts, type Job, type JobSummary } from "./job_types.ts";
 import { NotFound } from "./not_found.tsx";
 
 const tabs = ["Overview", "Definition", "Versions", "Deployments", "Allocations", "Evaluations", "Logs", "Services", "Variables"];
 
 /** Whether an event is about the job or what belongs to it. */
 function isAbout(id: string, ns: string): (event: Happened) => boolean {
-  return (event) => {
-    if (event.Namespace !== ns) return false;
-    if (event.Topic === "Job") return event.Key === id;
-    return event.FilterKeys?.includes(id) === true || (event.Payload?.[event.Topic] as { JobID?: string } | undefined)?.JobID === id;
-  };
+  return (event) => event.ns === ns && event.job === id;
 }
 
 export interface JobProps {
@@ -30,6 +26,7 @@ export interface JobProps {
   ns: string;
   path: string;
   when: (event: Happened) => boolean;
+  group: string;  // that the page is about; empty for all
 }
 
 export function JobPage(): JSX.Element {
@@ -38,9 +35,12 @@ export function JobPage(): JSX.Element {
   const at = `/v1/job/${word(id)}`;
   const when = isAbout(id, ns);
   const job = useData<Job>(at, { namespace: ns }, { when });
-  const tab = tabs.find((one) => one.toLowerCase() === (path[2] ?? "overview")) ?? "Overview";
+  const known = tabs.find((one) => one.toLowerCase() === (path[2] ?? "overview"));
+  const tab = known ?? "Overview";
+  const group = known ? "" : path[2] ?? "";
+  if (group !== "" && job.value && !job.value.TaskGroups?.some((one) => one.Name === group)) return <NotFound what={`Group ${group} of job ${id}`} back={{ href: jobLink(id, ns), text: `Job ${id}` }} />;
   if (job.error?.status === 404) return <NotFound what={`Job ${id} in namespace ${ns}`} back={{ href: "/ui/jobs", text: "Jobs" }} />;
-  const props: JobProps = { id, ns, path: at, when };
+  const props: JobProps = { id, ns, path: at, when, group };
   return <>
     <Heading title={id} back={{ href: "/ui/jobs", text: "Jobs" }}>{id}</Heading>
     <Panel data={job} needs={`read-job in namespace ${ns}`}>{(value) => <Actions job={value} {...props} />}</Panel>
@@ -54,7 +54,7 @@ function TabOf({ tab, job, ...props }: JobProps & { tab: string; job: Data<Job> 
     case "Definition": return <DefinitionTab {...props} job={job.value} />;
     case "Versions": return <VersionsTab {...props} current={job.value?.Version} />;
     case "Deployments": return <DeploymentsTab {...props} />;
-    case "Allocations": return <AllocationsPanel {...props} isWhole />;
+    case "Allocations": return <AllocationsTab {...props} />;
     case "Evaluations": return <EvaluationsTab {...props} />;
     case "Logs": return <LogsTab {...props} />;
     case "Services": return <ServicesTab {...props} />;
@@ -63,48 +63,18 @@ function TabOf({ tab, job, ...props }: JobProps & { tab: string; job: Data<Job> 
   }
 }
 
-function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
-  const [asks, setAsks] = useState("");
-  const [purges, setPurges] = useState(false);
-  const close = (): void => setAsks("");
-  const whyNot = useWhyNot("submit-job", ns);
-  const isStopped = job.Stop || job.Status === "dead";
-  return <div class="actions">
-    <Status value={job.Status} label="Job status" />
-    <span>{job.Type}</span><span>priority {job.Priority}</span><span>namespace {ns}</span><span>version {job.Version}</span>
-    <span class="grow" />
-    {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => start(path, ns)}>Start</ActionButton>
-      : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
-    <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
-    {job.Periodic ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
-    {isStopped ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
-    <Confirm name="Stop job" button="Stop job" kind="danger" isOpen={asks === "stop"} close={close} done={`Job ${id} is stopped`}
-      act={async () => { await send("DELETE", path, { namespace: ns, purge: purges ? "true" : undefined }); if (purges) go("/ui/jobs"); }}>
-      <p>All allocations of {id} are stopped. The job stays and can be started again.</p>
-      <Check label="Also purge it: nothing of it stays" checked={purges} onChange={setPurges} />
-    </Confirm>
-    <Confirm name="Purge job" button="Purge job" kind="danger" isOpen={asks === "purge"} close={close} done={`Job ${id} is purged`}
-      act={async () => { await send("DELETE", path, { namespace: ns, purge: "true" }); go("/ui/jobs"); }}>
-      <p>Nothing of {id} stays: no versions, no allocations.</p>
-    </Confirm>
-  </div>;
-}
-
-async function start(path: string, ns: string): Promise<void> {
-  const { value: job } = await get<Job>(path, { namespace: ns });
-  const submission = await get<object>(`${path}/submission`, { namespace: ns, version: job.Version }).then((got) => got.value, () => undefined);
-  await send("PUT", "/v1/jobs", { namespace: ns }, { Job: { ...job, Stop: false }, EnforceIndex: true, JobModifyIndex: job.JobModifyIndex, Submission: submission });
-}
-
 function Overview({ job, ...props }: JobProps & { job: Data<Job> }): JSX.Element {
   const { path, ns, when } = props;
   const summary = useData<JobSummary>(`${path}/summary`, { namespace: ns }, { when });
+  const allocs = useAllocs(props);
   const value = job.value;
   return <>
     <WhyPanel {...props} />
+    {value && allocs.value ? <Failing allocs={allocs.value} job={value} /> : null}
     <LatestDeployment {...props} />
+    {value && (value.Periodic || value.ParameterizedJob) ? <Children {...props} /> : null}
     <Panel title="Groups" data={summary} needs={`read-job in namespace ${ns}`}>{(counts) => value ? <Groups job={value} counts={counts.Summary ?? {}} {...props} /> : null}</Panel>
-    <AllocationsPanel {...props} />
+    <AllocationsPanel {...props} allocs={allocs} most={allocs_of_overview} />
     {value ? <section class="panel"><h2>About</h2><Facts label="About the job" rows={[
       ["Datacenters", value.Datacenters?.join(", ")], ["Node pool", value.NodePool], ["Submitted", <Ago at={milliseconds(value.SubmitTime)} />],
       ["Parent", value.ParentID ? <a href={jobLink(value.ParentID, ns)}>{value.ParentID}</a> : undefined],
@@ -128,14 +98,15 @@ function WhyPanel({ path, ns, when }: JobProps): JSX.Element | null {
   </section>;
 }
 
-function Groups({ job, counts, path, ns }: JobProps & { job: Job; counts: Record<string, GroupCounts> }): JSX.Element {
+function Groups({ job, counts, path, ns, group }: JobProps & { job: Job; counts: Record<string, GroupCounts> }): JSX.Element {
   const cannotScale = useWhyNot("scale-job", ns);
   const cannotSubmit = useWhyNot("submit-job", ns);
   const whyNot = cannotSubmit === undefined ? undefined : cannotScale;  // either will do
   const scale = (group: string, count: number): Promise<unknown> =>
     send("PUT", `${path}/scale`, { namespace: ns }, { Count: count, Target: { Group: group }, Message: "scaled in the web UI" });
-  return <Table name="Groups" rows={job.TaskGroups ?? []} keyOf={(group) => group.Name} columns={[
-    { name: "Group", cell: (group) => group.Name },
+  const shown = (job.TaskGroups ?? []).filter((one) => group === "" || one.Name === group);
+  return <Table name="Groups" rows={shown} keyOf={(group) => group.Name} columns={[
+    { name: "Group", cell: (group) => <a href={jobLink(job.ID, ns, group.Name)}>{group.Name}</a> },
     { name: "Count", cell: (group) => job.Type === "system" || job.Type === "sysbatch" || job.Stop ? group.Count : <span class="stepper">
       <ActionButton disabled={group.Count === 0 || whyNot !== undefined} why={whyNot} done={`${group.Name}: ${group.Count - 1}`} act={() => scale(group.Name, group.Count - 1)}><span class="hidden">Fewer of {group.Name}</span><span aria-hidden="true">−</span></ActionButton>
       <span>{group.Count}</span>
@@ -149,11 +120,61 @@ function Groups({ job, counts, path, ns }: JobProps & { job: Job; counts: Record
   ]} />;
 }
 
-function AllocationsPanel({ path, ns, when, isWhole = false }: JobProps & { isWhole?: boolean }): JSX.Element {
-  const allocs = useData<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" }, { when });
-  const most = isWhole ? 1_000 : 50;
-  return <Panel title="Allocations" data={allocs} needs={`read-job in namespace ${ns}`} empty="There are no allocations.">
-    {(all) => <><AllocTable allocs={inOrder(all).slice(0, most)} />{all.length > most ? <p class="faint">{most} of {all.length}: <a href={`/ui/allocations?filter=${word(path.split("/").pop() ?? "")}`}>all of them</a></p> : null}</>}</Panel>;
+interface JobChild {
+  ID: string;
+  ParentID: string;
+  Status: string;
+  SubmitTime: number;
+}
+
+const most_children = 20;
+
+/** What a periodic or parameterized job has launched, the newest first. */
+function Children({ id, ns, when }: JobProps): JSX.Element {
+  const all = useData<JobChild[]>("/v1/jobs", { namespace: ns, prefix: `${id}/` }, { when: (event) => when(event) || (event.ns === ns && event.job.startsWith(`${id}/`)) });
+  return <Panel title="Launches" data={all} needs={`list-jobs in namespace ${ns}`} empty="It has launched none yet, or none that is still known.">{(jobs) => {
+    const children = jobs.filter((job) => job.ParentID === id).sort((a, b) => b.SubmitTime - a.SubmitTime);
+    return <><Table name="Launches" rows={children.slice(0, most_children)} keyOf={(job) => job.ID} columns={[
+      { name: "Job", cell: (job) => <a href={jobLink(job.ID, ns)}>{job.ID.slice(id.length + 1)}</a> }, { name: "Status", cell: (job) => <Status value={job.Status} /> },
+      { name: "Launched", cell: (job) => <Ago at={milliseconds(job.SubmitTime)} /> }]} />
+      {children.length > most_children ? <p class="faint">{most_children} of {children.length}: <a href={`/ui/jobs?filter=${word(`${id}/`)}`}>all of them</a></p> : null}</>;
+  }}</Panel>;
+}
+
+const allocs_of_overview = 50;
+const allocs_of_tab = 1_000;
+
+function useAllocs({ path, ns, when }: JobProps): Data<AllocStub[]> {
+  return useData<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" }, { when });
+}
+
+function AllocationsPanel({ id, ns, group, allocs, most }: JobProps & { allocs: Data<AllocStub[]>; most: number }): JSX.Element {
+  return <Panel title="Allocations" data={allocs} needs={`read-job in namespace ${ns}`} empty="There are no allocations.">{(all) => {
+    const shown = group === "" ? all : all.filter((one) => one.TaskGroup === group);
+    return <><AllocTable of="job" allocs={inOrder(shown).slice(0, most)} />{shown.length > most ? <p class="faint">{most} of {shown.length}: <a href={`/ui/allocations?filter=${word(`job=${id}`)}`}>all of them</a></p> : null}</>;
+  }}</Panel>;
+}
+
+function AllocationsTab(props: JobProps): JSX.Element {
+  return <AllocationsPanel {...props} allocs={useAllocs(props)} most={allocs_of_tab} />;
+}
+
+const most_explained = 3;
+
+/** What keeps allocations that are meant to run from running, in the words of their tasks' last events. */
+function Failing({ allocs, job }: { allocs: AllocStub[]; job: Job }): JSX.Element | null {
+  const newest = allocs.filter((one) => one.JobVersion === job.Version && !one.NextAllocation && (one.ClientStatus === "failed" || (one.DesiredStatus === "run" && one.ClientStatus !== "running" && one.ClientStatus !== "complete")));
+  if (job.Stop || newest.length === 0) return null;
+  return <section class="panel warning" aria-labelledby="failing"><h2 id="failing">Not running</h2>
+    <ul>{inOrder(newest).slice(0, most_explained).map((one) => <Failure key={one.ID} stub={one} />)}</ul>
+    {newest.length > most_explained ? <p class="faint">and {newest.length - most_explained} more</p> : null}</section>;
+}
+
+function Failure({ stub }: { stub: AllocStub }): JSX.Element {
+  const { value } = useData<Allocation>(`/v1/allocation/${stub.ID}`, {}, { when: (event) => event.topic === "Allocation" && event.key === stub.ID });
+  const said = Object.entries(value?.TaskStates ?? {}).map(([task, state]) => ({ task, events: (state.Events ?? []).slice(-2).map((event) => event.DisplayMessage) }));
+  return <li><a href={link("allocations", stub.ID)}>{stub.Name}</a> <Status value={stub.ClientStatus} /> on {stub.NodeName}
+    {said.map(({ task, events }) => <div key={task}><b>{task}</b>: {events.join("; ")} <a href={link("allocations", stub.ID, task, "logs")}>its logs</a></div>)}</li>;
 }
 
 function EvaluationsTab({ path, ns, when }: JobProps): JSX.Element {
@@ -190,12 +211,14 @@ function DeploymentView({ deployment, ns }: JobProps & { deployment: Deployment 
   const groups = Object.entries(deployment.TaskGroups ?? {});
   const isOpen = ["running", "paused", "pending", "blocked", "unblocking", "initializing"].includes(status);
   const wantsPromotion = isOpen && groups.some(([, group]) => group.DesiredCanaries > 0 && !group.Promoted);
+  const why = useWhyNot("submit-job", ns);
+  const disabled = why !== undefined;
   const act = (verb: string, body: object): Promise<unknown> => send("PUT", `/v1/deployment/${verb}/${ID}`, { namespace: ns }, { DeploymentID: ID, ...body });
   return <>
     <div class="actions"><b>{shortId(ID)}</b><Status value={status} /><span>version {deployment.JobVersion}</span><span class="faint">{deployment.StatusDescription}</span><span class="grow" />
-      {wantsPromotion ? <ActionButton kind="main" done="Promoted" act={() => act("promote", { All: true })}>Promote</ActionButton> : null}
-      {isOpen ? <><ActionButton done={status === "paused" ? "Resumed" : "Paused"} act={() => act("pause", { Pause: status !== "paused" })}>{status === "paused" ? "Resume" : "Pause"}</ActionButton>
-        <ActionButton kind="danger" done="Failed" act={() => act("fail", {})}>Fail</ActionButton></> : null}
+      {wantsPromotion ? <ActionButton kind="main" disabled={disabled} why={why} done="Promoted" act={() => act("promote", { All: true })}>Promote</ActionButton> : null}
+      {isOpen ? <><ActionButton disabled={disabled} why={why} done={status === "paused" ? "Resumed" : "Paused"} act={() => act("pause", { Pause: status !== "paused" })}>{status === "paused" ? "Resume" : "Pause"}</ActionButton>
+        <ActionButton kind="danger" disabled={disabled} why={why} done="Failed" act={() => act("fail", {})}>Fail</ActionButton></> : null}
     </div>
     <Table name={`Groups of ${shortId(ID)}`} rows={groups} keyOf={([name]) => name} columns={[
       { name: "Group", cell: ([name]) => name },

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Panel, Table } from "../parts/parts.tsx";
-import { LogView } from "../parts/log.tsx";
+import { LogView, taskFollower } from "../parts/log.tsx";
 import { link } from "../shell/router.ts";
 import { word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
@@ -11,7 +11,7 @@ import type { JobProps } from "./job.tsx";
 import type { AllocStub, Job } from "./job_types.ts";
 import { shortId } from "../pure/units.ts";
 
-export function LogsTab({ path, ns, when }: JobProps): JSX.Element {
+export function LogsTab({ path, ns, when, id }: JobProps): JSX.Element {
   const allocs = useData<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" }, { when });
   const job = useData<Job>(path, { namespace: ns }, {});
   const [chosen, setChosen] = useState("");
@@ -27,7 +27,7 @@ export function LogsTab({ path, ns, when }: JobProps): JSX.Element {
         <label>Allocation <select value={alloc.ID} onChange={(event) => setChosen(event.currentTarget.value)}>{ordered.slice(0, 100).map((one) => <option value={one.ID}>{one.Name} {shortId(one.ID)} {one.ClientStatus}</option>)}</select></label>
         <label>Task <select value={name} onChange={(event) => setTask(event.currentTarget.value)}>{tasks.map((one) => <option>{one.Name}</option>)}</select></label>
       </div>
-      <LogView key={alloc.ID + name} alloc={alloc.ID} task={name} ns={ns} />
+      <LogView key={alloc.ID + name} name={`${id}.${name}`} needs={`read-logs in namespace ${ns}`} follower={taskFollower(alloc.ID, name, ns)} />
     </>;
   }}</Panel>;
 }

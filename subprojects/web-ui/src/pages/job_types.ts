@@ -42,6 +42,7 @@ export interface Task {
 export interface Group {
   Name: string;
   Count: number;
+  EphemeralDisk?: { SizeMB: number } | null;
   Tasks: Task[] | null;
 }
 
@@ -97,6 +98,11 @@ export interface AllocStub {
   ModifyTime: number;
   CreateIndex: number;
   NextAllocation: string;
+}
+
+/** One that is replaced, or not wanted any more. */
+export function isPast(alloc: AllocStub): boolean {
+  return alloc.ClientStatus === "failed" && (alloc.DesiredStatus !== "run" || alloc.NextAllocation !== "");
 }
 
 export interface Metrics {
@@ -174,14 +180,6 @@ export function countsOf(summary: JobSummary | null | undefined): GroupCounts {
   for (const counts of Object.values(summary?.Summary ?? {}))
     for (const name of Object.keys(none) as (keyof GroupCounts)[]) sum[name] += counts[name] ?? 0;
   return sum;
-}
-
-/** An allocation of a list, from the whole one that an event shows. */
-export function stubOf(payload: unknown, before: AllocStub | undefined): AllocStub {
-  const alloc = payload as Allocation & { Job?: { Version?: number } | null };
-  return { ID: alloc.ID, Name: alloc.Name, Namespace: alloc.Namespace, NodeID: alloc.NodeID, NodeName: alloc.NodeName, JobID: alloc.JobID,
-    JobVersion: alloc.JobVersion ?? alloc.Job?.Version ?? before?.JobVersion, TaskGroup: alloc.TaskGroup, DesiredStatus: alloc.DesiredStatus, ClientStatus: alloc.ClientStatus,
-    CreateTime: alloc.CreateTime, ModifyTime: alloc.ModifyTime, CreateIndex: alloc.CreateIndex, NextAllocation: alloc.NextAllocation ?? "" };
 }
 
 /** Why a group found no place, in words, the most frequent reason first. */

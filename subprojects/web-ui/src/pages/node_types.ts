@@ -1,4 +1,5 @@
 // Clients, as the API writes them: the members that pages read.
+import type { Happened } from "../store/messages.ts";
 
 export interface NodeStub {
   ID: string;
@@ -34,6 +35,7 @@ export interface Node extends NodeStub {
   Meta: Record<string, string> | null;
   Events: { Message: string; Subsystem: string; Timestamp: string; Details: Record<string, string> | null }[] | null;
   DrainStrategy: { Deadline: number; IgnoreSystemJobs: boolean } | null;
+  LastDrain: { Status: string; UpdatedAt: string } | null;
 }
 
 /** One word for how a client stands. */
@@ -43,10 +45,10 @@ export function stateOf(node: Pick<NodeStub, "Status" | "Drain" | "SchedulingEli
   return node.SchedulingEligibility === "ineligible" ? "ineligible" : "ready";
 }
 
-/** A row of the list, from the whole client that an event shows. */
-export function nodeStubOf(payload: unknown, before: NodeStub | undefined): NodeStub {
-  const node = payload as Node;
-  return { ID: node.ID, Name: node.Name, Address: before?.Address ?? (node.HTTPAddr ?? "").replace(/:\d+$/, ""), Datacenter: node.Datacenter, NodeClass: node.NodeClass ?? "",
-    NodePool: node.NodePool ?? "", Version: before?.Version ?? node.Attributes?.["nomad.version"] ?? "", Status: node.Status, StatusDescription: node.StatusDescription ?? "",
-    SchedulingEligibility: node.SchedulingEligibility, Drain: node.Drain ?? node.DrainStrategy != null, Drivers: node.Drivers, NodeResources: node.NodeResources ?? null };
+/** A row of a list after an event: undefined if the client is gone, null if the event does not show it. An address and a version that
+    events do not say stay as they were. */
+export function nodeOf(event: Happened, before: NodeStub | undefined): NodeStub | undefined | null {
+  if (event.type === "NodeDeregistration") return undefined;
+  const row = event.row as NodeStub | null;
+  return row && before ? { ...row, Address: before.Address || row.Address, Version: before.Version || row.Version } : row;
 }

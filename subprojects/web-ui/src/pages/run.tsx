@@ -3,11 +3,12 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { DiffView } from "../parts/diff.tsx";
 import type { Editor } from "../parts/editor.ts";
-import { ActionButton, Heading, Table } from "../parts/parts.tsx";
+import { ActionButton, Choice, Heading, Table } from "../parts/parts.tsx";
 import { lineOf } from "../pure/parse_error.ts";
 import type { JobDiff } from "../pure/diff.ts";
 import { go, jobLink, place } from "../shell/router.ts";
 import { get, said, send, word } from "../store/api.ts";
+import { useData } from "../store/data.ts";
 import { reasonsOf, type Job, type Metrics } from "./job_types.ts";
 
 const template = `job "example" {
@@ -124,17 +125,52 @@ export function RunPage(): JSX.Element {
     {error ? <pre class="trouble" role="alert">{error}</pre> : null}
     <div class="side-by-side">
       <div class="editor" ref={host} />
-      <section class="panel" aria-label="Plan"><h2>Plan</h2>{plan ? <PlanView plan={plan.plan} /> : <p class="faint">What would happen: press Plan, or Ctrl+Enter in the text.</p>}</section>
+      <section class="panel" aria-label="Plan"><h2>Plan</h2>{plan ? <><PlanView plan={plan.plan} /><WhatIf key={plan.plan.JobModifyIndex + JSON.stringify(plan.plan.Diff ?? "")} job={plan.parsed.job} /></> : <p class="faint">What would happen: press Plan, or Ctrl+Enter in the text.</p>}</section>
     </div>
   </>;
 }
 
+/** Plans of the same job under other circumstances: nothing is changed by them. */
+function WhatIf({ job }: { job: Job }): JSX.Element {
+  const nodes = useData<{ ID: string; Name: string; Status: string }[]>("/v1/nodes").value ?? [];
+  const [without, setWithout] = useState("");
+  const [priority, setPriority] = useState(String(job.Priority));
+  const [outcome, setOutcome] = useState<{ title: string; plan: Plan } | null>(null);
+  const [wrong, setWrong] = useState("");
+  const ask = async (): Promise<void> => {
+    setWrong("");
+    setOutcome(null);
+    const asked: Job & { Constraints?: object[] | null } = { ...job, Priority: Number(priority) || job.Priority };
+    const node = nodes.find((one) => one.ID === without);
+    if (node) asked.Constraints = [...(asked.Constraints ?? []), { LTarget: "${node.unique.id}", RTarget: node.ID, Operand: "!=" }];
+    const plan = await send<Plan>("PUT", `/v1/job/${word(job.ID)}/plan`, { namespace: job.Namespace }, { Job: asked, Diff: false });
+    setOutcome({ title: `${node ? `Without ${node.Name}` : "With all clients"}, priority ${asked.Priority}`, plan });
+  };
+  return <details class="what-if"><summary>What if</summary>
+    <div class="actions">
+      <Choice label="Without client" value={without} options={[["", "none"], ...nodes.map((node): [string, string] => [node.ID, `${node.Name} ${node.ID.slice(0, 8)}`])]} onChange={setWithout} />
+      <label class="field">Priority<input type="number" min="1" max="100" value={priority} onInput={(event) => setPriority(event.currentTarget.value)} /></label>
+      <ActionButton act={ask} failed={setWrong}>Plan that</ActionButton></div>
+    {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
+    {outcome ? <section aria-label="What would happen then"><h3>{outcome.title}</h3><Outcome plan={outcome.plan} name="Groups then" /></section> : null}
+  </details>;
+}
+
 function PlanView({ plan }: { plan: Plan }): JSX.Element {
+  return <>
+    <Outcome plan={plan} name="Groups" />
+    {plan.Diff ? <><h3>Changes</h3><DiffView diff={plan.Diff} /></> : null}
+    <p class="faint">Against job modify index {plan.JobModifyIndex}: Run is refused if somebody changes the job before.</p>
+  </>;
+}
+
+/** What a plan would do, group by group, and what it would not. */
+function Outcome({ plan, name }: { plan: Plan; name: string }): JSX.Element {
   const groups = Object.entries(plan.Annotations?.DesiredTGUpdates ?? {});
   const failed = Object.entries(plan.FailedTGAllocs ?? {});
   const preempted = plan.Annotations?.PreemptedAllocs ?? [];
   return <>
-    <Table name="Groups" rows={groups} keyOf={([name]) => name} columns={[
+    <Table name={name} rows={groups} keyOf={([name]) => name} columns={[
       { name: "Group", cell: ([name]) => name },
       { name: "What happens", cell: ([, counts]) => updates.filter(([key]) => (counts[key] ?? 0) > 0).map(([key, text]) => `${counts[key]} ${text}`).join(", ") || "nothing" },
     ]} />
@@ -142,8 +178,7 @@ function PlanView({ plan }: { plan: Plan }): JSX.Element {
     {failed.map(([group, metrics]) => <div class="warning"><p><b>{group}</b>: {metrics.CoalescedFailures + 1} would find no place</p><ul>{reasonsOf(metrics).map((reason) => <li>{reason}</li>)}</ul></div>)}
     {preempted.length > 0 ? <p class="warning">Would preempt allocations of {[...new Set(preempted.map((one) => one.JobID))].join(", ")}</p> : null}
     {failed.length === 0 ? <p>All allocations find a place.</p> : null}
-    {plan.Diff ? <><h3>Changes</h3><DiffView diff={plan.Diff} /></> : null}
-    <p class="faint">Against job modify index {plan.JobModifyIndex}: Run is refused if somebody changes the job before.</p>
+    {plan.NextPeriodicLaunch && !plan.NextPeriodicLaunch.startsWith("0001-") ? <p>It would be launched next at {new Date(plan.NextPeriodicLaunch).toLocaleString()}.</p> : null}
   </>;
 }
 

@@ -1,10 +1,12 @@
 // The servers, their health, and the log of one as it is written.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ActionButton, Check, Heading, Panel, SearchBox, Status, Table, Trouble } from "../parts/parts.tsx";
+import { ActionButton, Check, Confirm, Heading, Panel, SearchBox, Status, Table, Trouble } from "../parts/parts.tsx";
 import { plain } from "../pure/ansi.ts";
+import { place, setParameter } from "../shell/router.ts";
 import { ApiError, request, said, send } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import { useWhyNot } from "../store/may.ts";
 
 interface Member {
   Name: string;
@@ -26,7 +28,9 @@ export function ServersPage(): JSX.Element {
   const members = useData<{ Members: Member[] | null }>("/v1/agent/members", {}, { every });
   const health = useData<Health>("/v1/operator/autopilot/health", {}, { every });
   const leader = useData<string>("/v1/status/leader", {}, { every });
-  const [watched, setWatched] = useState<Member | null>(null);
+  const watched = members.value?.Members?.find((member) => member.Name === place.value.query.get("monitor")) ?? null;
+  const whyNot = useWhyNot("operator-write");
+  const [removed, setRemoved] = useState<Member | null>(null);
   const of = (member: Member): NonNullable<Health["Servers"]>[number] | undefined => health.value?.Servers?.find((one) => one.ID === member.Tags["id"]);
   const isLeader = (member: Member): boolean => of(member)?.Leader ?? leader.value === `${member.Tags["rpc_addr"]}:${member.Tags["port"]}`;
   return <>
@@ -43,10 +47,14 @@ export function ServersPage(): JSX.Element {
       { name: "Heard", cell: (member) => of(member)?.LastContact },
       { name: "Raft index", isNumber: true, cell: (member) => of(member)?.LastIndex },
       { name: "Build", cell: (member) => member.Tags["build"] },
-      { name: "", cell: (member) => <button type="button" class="plain link" onClick={() => setWatched(member)} aria-label={`Monitor ${member.Name}`}>monitor</button> },
+      { name: "", cell: (member) => <span class="row-actions"><button type="button" class="plain link" onClick={() => setParameter("monitor", member.Name)} aria-label={`Monitor ${member.Name}`}>monitor</button>
+        {member.Status === "alive" ? null : <button type="button" class="plain link" disabled={whyNot !== undefined} title={whyNot} aria-label={`Remove ${member.Name}`} onClick={() => setRemoved(member)}>remove</button>}</span> },
     ]} />}</Panel>
     {health.value ? <p>{health.value.Healthy ? "All servers are healthy" : "Not all servers are healthy"}; {health.value.FailureTolerance === 0 ? "none may fail" : `${health.value.FailureTolerance} may fail`} before the cluster can decide nothing.</p>
       : <Trouble error={health.error} needs="operator read" />}
+    <Confirm name="Remove server" button="Remove server" kind="danger" isOpen={removed !== null} close={() => setRemoved(null)} done={`${removed?.Name} is no server of the cluster any more`}
+      act={async () => { await send("DELETE", "/v1/operator/raft/peer", { id: removed?.Tags["id"] }); members.reload(); }}>
+      <p>{removed?.Name} is {removed?.Status}. It has no vote any more, and has to join anew.</p></Confirm>
     {watched ? <Monitor key={watched.Name} member={watched} /> : null}
   </>;
 }
@@ -54,6 +62,7 @@ export function ServersPage(): JSX.Element {
 const most_lines = 2_000;
 
 function Monitor({ member }: { member: Member }): JSX.Element {
+  const whyNot = useWhyNot("operator-write");
   const [level, setLevel] = useState("info");
   const [text, setText] = useState("");
   const [follows, setFollows] = useState(true);
@@ -92,7 +101,7 @@ function Monitor({ member }: { member: Member }): JSX.Element {
       <label>Level <select value={level} onChange={(event) => setLevel(event.currentTarget.value)}>{["trace", "debug", "info", "warn", "error"].map((one) => <option>{one}</option>)}</select></label>
       <SearchBox label="Filter lines" value={text} onChange={setText} /><Check label="Follow" checked={follows} onChange={setFollows} />
       <span class="grow" />
-      <ActionButton kind="danger" done={`Leadership goes on to ${member.Name}`} act={() => send("PUT", "/v1/operator/raft/transfer-leadership", { id: member.Tags["id"] })}>Make leader</ActionButton>
+      <ActionButton kind="danger" disabled={whyNot !== undefined} why={whyNot} done={`Leadership goes on to ${member.Name}`} act={() => send("PUT", "/v1/operator/raft/transfer-leadership", { id: member.Tags["id"] })}>Make leader</ActionButton>
     </div>
     <Trouble error={error} needs="agent read" />
     <div class="log" role="log" aria-label="Log of the server" aria-live="off" tabIndex={0} ref={box}>{shown.map((line) => <div class="line">{line}{"\n"}</div>)}

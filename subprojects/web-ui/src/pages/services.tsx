@@ -1,10 +1,12 @@
 // Services that tasks have registered, and who offers one.
 import type { JSX } from "preact";
 import { Heading, Panel, SearchBox, Table } from "../parts/parts.tsx";
+import { Checks } from "./checks.tsx";
 import { shortId } from "../pure/units.ts";
 import { jobLink, link, place, setParameter } from "../shell/router.ts";
 import { namespace, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import type { Happened } from "../store/messages.ts";
 
 interface Namespaced {
   Namespace: string;
@@ -24,7 +26,9 @@ interface Instance {
   Tags: string[] | null;
 }
 
-const isService = (event: { Topic: string }): boolean => event.Topic === "Service";
+const most_checked = 10;  // allocations whose checks a page asks for
+
+const isService = (event: Happened): boolean => event.topic === "Service";
 
 export function ServicesPage(): JSX.Element {
   const services = useData<Namespaced[]>("/v1/services", { namespace: namespace.value }, { when: isService });
@@ -51,5 +55,6 @@ export function ServicePage(): JSX.Element {
       { name: "Job", cell: (one) => <a href={jobLink(one.JobID, one.Namespace)}>{one.JobID}</a> },
       { name: "Allocation", cell: (one) => <a href={link("allocations", one.AllocID)}>{shortId(one.AllocID)}</a> },
       { name: "Client", cell: (one) => <a href={link("clients", one.NodeID)}>{shortId(one.NodeID)}</a> },
-      { name: "Datacenter", cell: (one) => one.Datacenter }, { name: "Tags", cell: (one) => one.Tags?.join(", ") }]} />}</Panel></>;
+      { name: "Datacenter", cell: (one) => one.Datacenter }, { name: "Tags", cell: (one) => one.Tags?.join(", ") }]} />}</Panel>
+    {[...new Map((instances.value ?? []).map((one) => [one.AllocID, one])).values()].slice(0, most_checked).map((one) => <Checks key={one.AllocID} alloc={{ ID: one.AllocID, Namespace: one.Namespace }} of={name} />)}</>;
 }

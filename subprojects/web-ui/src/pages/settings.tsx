@@ -1,10 +1,11 @@
 // Signing in and out, and what the user has chosen.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ActionButton, Check, Facts, Heading, Panel, announce } from "../parts/parts.tsx";
-import { request, said, send, token } from "../store/api.ts";
+import { ActionButton, Check, Choice, Facts, Heading, Panel, Status, TextField, announce } from "../parts/parts.tsx";
+import { get, request, said, send, token } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { useToken } from "../store/live.ts";
+import { useEnforced, useWhyNot } from "../store/may.ts";
 import { key_help } from "../shell/keys.ts";
 import { go, place } from "../shell/router.ts";
 import { nextTheme, theme } from "../shell/theme.ts";
@@ -92,12 +93,37 @@ interface Method {
   Type: string;
 }
 
-/** A button for each provider that people may sign in at. */
+/** A button for each provider that people may sign in at, and a box for what another one has given them already. */
 function Providers(): JSX.Element | null {
-  const methods = (useData<Method[]>("/v1/acl/auth-methods").value ?? []).filter((method) => method.Type === "OIDC");
+  const isEnforced = useEnforced();
+  const methods = useData<Method[]>(isEnforced ? "/v1/acl/auth-methods" : null).value ?? [];
   useEffect(() => { void completeSignIn().catch((wrong: unknown) => announce(said(wrong), true)); }, []);
-  if (methods.length === 0) return null;
-  return <section class="panel"><h2>Or by a provider</h2><div class="actions">{methods.map((method) => <ActionButton act={() => beginSignIn(method.Name)}>Sign in with {method.Name}</ActionButton>)}</div></section>;
+  const providers = methods.filter((method) => method.Type === "OIDC");
+  const trusted = methods.filter((method) => method.Type === "JWT").map((method) => method.Name);
+  return <>
+    {providers.length > 0 ? <section class="panel"><h2>Or by a provider</h2><div class="actions">{providers.map((method) => <ActionButton act={() => beginSignIn(method.Name)}>Sign in with {method.Name}</ActionButton>)}</div></section> : null}
+    {trusted.length > 0 ? <JwtForm methods={trusted} /> : null}</>;
+}
+
+/** Signing in by a JWT that somebody else has made, such as a CI system. */
+function JwtForm({ methods }: { methods: string[] }): JSX.Element {
+  const [chosen, setChosen] = useState(methods[0] ?? "");
+  const [jwt, setJwt] = useState("");
+  const [wrong, setWrong] = useState("");
+  const method = methods.includes(chosen) ? chosen : methods[0] ?? "";
+  const logIn = async (): Promise<void> => {
+    setWrong("");
+    const made = await send<Token & { SecretID: string }>("POST", "/v1/acl/login", {}, { AuthMethodName: method, LoginToken: jwt.trim() });
+    setJwt("");
+    useToken(made.SecretID);
+    announce(`Signed in as ${made.Name || made.AccessorID}`);
+  };
+  return <form class="form panel" onSubmit={(event) => event.preventDefault()}><h2>Or by a JWT</h2>
+    {methods.length > 1 ? <Choice label="Method" value={method} options={methods} onChange={setChosen} /> : null}
+    <label class="field">JWT<input type="text" class="secret" value={jwt} autocomplete="off" spellcheck={false} onInput={(event) => setJwt(event.currentTarget.value)} /></label>
+    <p class="faint">What {method} has made for you. The agent takes it for a token of its own, which ends by itself.</p>
+    {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
+    <div class="actions"><ActionButton disabled={jwt.trim() === ""} failed={setWrong} act={logIn}>Sign in with {method}</ActionButton></div></form>;
 }
 
 function Current(): JSX.Element {
@@ -108,13 +134,43 @@ function Current(): JSX.Element {
     <ActionButton act={() => { useToken(""); return Promise.resolve(); }} done="Signed out">Sign out</ActionButton></>}</Panel>;
 }
 
+interface Explained {
+  Allowed: boolean;
+  Reason: string;
+  Rules: { Line: number; Note: string; Policy: string; Rule: string }[] | null;
+}
+
+/** What the token may do, and which rule says so. */
+function MayI(): JSX.Element {
+  const [capability, setCapability] = useState("submit-job");
+  const [ns, setNs] = useState("default");
+  const [answer, setAnswer] = useState<Explained | null>(null);
+  const [wrong, setWrong] = useState("");
+  const ask = async (): Promise<void> => {
+    setWrong("");
+    setAnswer(null);
+    setAnswer((await get<Explained>("/v1/acl/explain", { capability: capability.trim(), namespace: ns.trim() })).value);
+  };
+  return <form class="form" onSubmit={(event) => event.preventDefault()}><h3>May I…</h3>
+    <TextField label="Capability" value={capability} list={asked_often} onChange={setCapability} />
+    <TextField label="In namespace" hint="For what is in one; empty for clients, agents and operators" value={ns} onChange={setNs} />
+    <div class="actions"><ActionButton act={ask} failed={setWrong}>Ask</ActionButton></div>
+    {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
+    {answer ? <p role="status" aria-label="Answer"><Status value={answer.Allowed ? "allowed" : "refused"} /> {answer.Reason} {(answer.Rules ?? []).map((rule) => `${rule.Policy}, line ${rule.Line}: ${rule.Rule}`).join("; ")}</p> : null}</form>;
+}
+
+const asked_often = ["list-jobs", "read-job", "submit-job", "dispatch-job", "scale-job", "read-logs", "read-fs", "alloc-lifecycle", "alloc-exec", "variables-list", "node-read", "node-write",
+  "quota-read", "agent-read", "agent-write", "operator-read", "operator-write", "management"];
+
 export function SettingsPage(): JSX.Element {
+  const isEnforced = useEnforced();
+  const cannotCollect = useWhyNot("management");
   const self = useData<{ config: { Version?: { Version?: string; VersionMetadata?: string }; Region?: string; Datacenter?: string; NodeName?: string } }>("/v1/agent/self");
   return <><Heading title="Settings">Settings</Heading>
     <section class="panel"><h2>Look</h2><p>The theme is {theme.value}. <button type="button" onClick={nextTheme}>Change theme</button></p></section>
-    <section class="panel"><h2>Access</h2><p>{token.value === "" ? "Not signed in." : "Signed in."} <a href="/ui/settings/tokens">Sign in or out</a></p></section>
+    <section class="panel"><h2>Access</h2>{isEnforced === false ? <p>This agent has no access control: everybody may do everything.</p> : <><p>{token.value === "" ? "Not signed in." : "Signed in."} <a href="/ui/settings/tokens">Sign in or out</a></p><MayI /></>}</section>
     <Panel title="Agent" data={self} needs="agent read">{({ config }) => <><Facts label="The agent" rows={[["Name", config.NodeName], ["Region", config.Region], ["Datacenter", config.Datacenter], ["API", config.Version?.Version], ["Build", config.Version?.VersionMetadata]]} />
-      <ActionButton done="Garbage is collected" act={() => request("PUT", "/v1/system/gc")}>Collect garbage</ActionButton></>}</Panel>
+      <ActionButton disabled={cannotCollect !== undefined} why={cannotCollect} done="Garbage is collected" act={() => request("PUT", "/v1/system/gc")}>Collect garbage</ActionButton></>}</Panel>
     <section class="panel"><h2>Keys</h2><dl class="facts">{key_help.map(([key, what]) => <div><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl></section>
     <p><a href="/ui/LICENSES.txt" data-reload="">Licences of what this page is made of</a></p></>;
 }

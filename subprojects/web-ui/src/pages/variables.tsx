@@ -2,10 +2,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ActionButton, Ago, Confirm, Heading, Panel, SearchBox, Table } from "../parts/parts.tsx";
-import { milliseconds } from "../pure/units.ts";
+import { inFolder, type Folder } from "../pure/folders.ts";
+import { milliseconds, several } from "../pure/units.ts";
 import { go, link, place, setParameter, splitName } from "../shell/router.ts";
 import { ApiError, namespace, request, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import { useWhyNot } from "../store/may.ts";
 
 interface Meta {
   Path: string;
@@ -22,16 +24,25 @@ const every = 5_000;
 const linkOf = (one: { Path: string; Namespace: string }): string => link("variables", "var", `${one.Path}@${one.Namespace}`);
 const pathOf = (path: string): string => `/v1/var/${path.split("/").map(word).join("/")}`;
 
+/** What is in one folder, or all below it that the filter wants. */
 export function VariablesPage(): JSX.Element {
-  const variables = useData<Meta[]>("/v1/vars", { namespace: namespace.value }, { every });
-  const text = place.value.query.get("filter") ?? "";
-  const rows = (variables.value ?? []).filter((one) => one.Path.toLowerCase().includes(text.toLowerCase()));
-  return <><div class="title-line"><Heading title="Variables">Variables</Heading><a class="button main" href="/ui/variables/new">New variable</a></div>
+  const { query } = place.value;
+  const folder = query.get("path") ?? "";
+  const variables = useData<Meta[]>("/v1/vars", { namespace: namespace.value, prefix: folder === "" ? undefined : `${folder}/` }, { every });
+  const text = query.get("filter") ?? "";
+  const all = variables.value ?? [];
+  const { folders, files } = text === "" ? inFolder(all, folder) : { folders: [], files: all.filter((one) => one.Path.toLowerCase().includes(text.toLowerCase())) };
+  const words = folder.split("/").filter((word) => word !== "");
+  const at = (path: string): string => `/ui/variables${path === "" ? "" : `?path=${word(path)}`}`;
+  const rows: (Folder | Meta)[] = [...folders, ...files];
+  return <><div class="title-line"><Heading title="Variables">Variables</Heading><span class="grow" /><a class="button main" href={`/ui/variables/new${folder === "" ? "" : `?path=${word(`${folder}/`)}`}`}>New variable</a></div>
     <SearchBox label="Filter variables" value={text} onChange={(value) => setParameter("filter", value)} />
+    <nav class="crumb" aria-label="Folder"><a href={at("")}>all</a>{words.map((name, place) => <> / <a href={at(words.slice(0, place + 1).join("/"))}>{name}</a></>)}</nav>
     <Panel data={variables} needs="variables list">{() => <>
-      <Table name="Variables" rows={rows} keyOf={(one) => one.Namespace + one.Path} columns={[
-        { name: "Path", cell: (one) => <a href={linkOf(one)}>{one.Path}</a> }, { name: "Namespace", cell: (one) => one.Namespace },
-        { name: "Changed", cell: (one) => <Ago at={milliseconds(one.ModifyTime)} /> }]} />
+      <Table name="Variables" rows={rows} keyOf={(one) => ("count" in one ? one.path : `${one.Namespace} ${one.Path}`)} columns={[
+        { name: "Path", cell: (one) => ("count" in one ? <a href={at(one.path)}>{one.path.split("/").pop()}/</a> : <a href={linkOf(one)}>{one.Path}</a>) },
+        { name: "Namespace", cell: (one) => ("count" in one ? <span class="faint">{several(one.count, "variable")}</span> : one.Namespace) },
+        { name: "Changed", cell: (one) => <Ago at={milliseconds("count" in one ? one.changed : one.ModifyTime)} /> }]} />
       {rows.length === 0 ? <p class="faint">There are no variables{text ? " with this in their path" : ""}.</p> : null}</>}</Panel></>;
 }
 
@@ -91,6 +102,8 @@ export function VariablePage(): JSX.Element {
   const [edited, setEdited] = useState<Item[] | null>(null);
   const [conflict, setConflict] = useState<Variable | null>(null);
   const [deletes, setDeletes] = useState(false);
+  const cannotWrite = useWhyNot("variables-write", ns, path);
+  const cannotDelete = useWhyNot("variables-destroy", ns, path);
   if (variable.error?.status === 404) return <><Heading title="Not found">Not found</Heading><p>There is no variable {path} in namespace {ns}.</p><p><a href="/ui/variables">Back to Variables</a> · <a href={`/ui/variables/new?path=${word(path)}`}>Make it</a></p></>;
   const write = async (value: Variable, index: number): Promise<void> => {
     const other = await save(path, ns, edited ?? [], index);
@@ -106,8 +119,8 @@ export function VariablePage(): JSX.Element {
       return <>
         <div class="actions"><span>namespace {ns}</span><Ago at={milliseconds(value.ModifyTime)} /><span class="grow" />
           <button type="button" aria-pressed={shows} onClick={() => setShows(!shows)}>{shows ? "Hide values" : "Show values"}</button>
-          {edited ? null : <button type="button" onClick={() => { setShows(true); setEdited(items); }}>Edit</button>}
-          <button type="button" class="danger" onClick={() => setDeletes(true)}>Delete</button></div>
+          {edited ? null : <button type="button" disabled={cannotWrite !== undefined} title={cannotWrite} onClick={() => { setShows(true); setEdited(items); }}>Edit</button>}
+          <button type="button" class="danger" disabled={cannotDelete !== undefined} title={cannotDelete} onClick={() => setDeletes(true)}>Delete</button></div>
         {edited ? <form class="form" onSubmit={(event) => event.preventDefault()}><Items items={edited} change={setEdited} />
           <div class="actions"><button type="button" onClick={() => { setEdited(null); setConflict(null); }}>Cancel</button><ActionButton kind="main" done="Saved" act={() => write(value, value.ModifyIndex)}>Save</ActionButton></div></form>
           : <Table name="Items" rows={items} keyOf={(item) => item.key} columns={[{ name: "Key", cell: (item) => item.key }, { name: "Value", cell: (item) => (shows ? <code class="value">{item.value}</code> : <span class="faint">hidden</span>) }]} />}

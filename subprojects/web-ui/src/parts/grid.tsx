@@ -1,5 +1,5 @@
 // A list of any length: one scroller, rows of one height, of which only those in sight are in the document.
-import type { ComponentChildren, JSX } from "preact";
+import { Component, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { matches, parseFilter, searchable } from "../pure/filter.ts";
 import { several } from "../pure/units.ts";
@@ -103,7 +103,9 @@ function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row
     const places: Record<string, number> = { Home: 0, End: space, PageDown: top + page, PageUp: top - page };
     if (places[key] !== undefined) element.scrollTop = places[key];
   };
-  const shift = top - (offset - first * row_height);
+  const block = useRef<HTMLDivElement>(null);
+  const shift = Math.round(top - (offset - first * row_height));
+  useLayoutEffect(() => { block.current?.style.setProperty("transform", `translateY(${shift}px)`); }, [shift]);
   return <div class="grid" ref={scroller} role="grid" aria-label={name} aria-rowcount={rows.length + 1} aria-colcount={columns.length} tabIndex={0}
     onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     onKeyDown={(event) => { if (["Home", "End", "PageUp", "PageDown"].includes(event.key)) { event.preventDefault(); move(event.key); } }}>
@@ -112,14 +114,26 @@ function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row
         <button type="button" class="plain" onClick={() => setParameter("sort", sort === column.name ? `-${column.name}` : sort === `-${column.name}` ? "" : column.name)}>
           {column.name}<span aria-hidden="true">{sort === column.name ? " ↑" : sort === `-${column.name}` ? " ↓" : ""}</span></button></div>)}
     </div></div>
-    <div class="grid-space" ref={inner} role="rowgroup">
-      {rows.slice(first, last).map((row, at) => {
-        const index = first + at;
-        return <div key={idOf(row)} role="row" class="grid-row" aria-rowindex={index + 2} data-row="" tabIndex={-1}
-          ref={(element) => { if (element) element.style.transform = `translateY(${shift + at * row_height}px)`; }}>
-          {columns.map((column) => <div role="gridcell">{column.cell(row)}</div>)}
-        </div>;
-      })}
-    </div>
+    <div class="grid-space" ref={inner} role="presentation"><div ref={block} class="grid-block" role="rowgroup">
+      {rows.slice(first, last).map((row, at) => <GridRow key={idOf(row)} row={row} index={first + at} columns={columns as GridColumn<unknown>[]} />)}
+    </div></div>
   </div>;
+}
+
+interface RowProps {
+  row: unknown;
+  index: number;
+  columns: GridColumn<unknown>[];
+}
+
+/** Drawn again only if it is another one or stands elsewhere: scrolling leaves most rows as they are. */
+class GridRow extends Component<RowProps> {
+  override shouldComponentUpdate(next: RowProps): boolean {
+    return next.row !== this.props.row || next.index !== this.props.index || next.columns !== this.props.columns;
+  }
+
+  override render({ row, index, columns }: RowProps): JSX.Element {
+    return <div role="row" class="grid-row" aria-rowindex={index + 2} data-row="" tabIndex={-1}>
+      {columns.map((column) => <div role="gridcell">{column.cell(row)}</div>)}</div>;
+  }
 }

@@ -15,13 +15,13 @@ export function Heading({ children, title, back }: { children: ComponentChildren
   </div>;
 }
 
-const good = new Set(["running", "ready", "complete", "successful", "alive", "eligible", "passing", "success", "healthy", "allowed"]);
+const good = new Set(["running", "ready", "complete", "successful", "alive", "eligible", "passing", "success", "healthy", "allowed", "stable"]);
 const bad = new Set(["failed", "down", "lost", "critical", "failing", "failure", "unhealthy", "disconnected", "refused"]);
 const waiting = new Set(["pending", "blocked", "draining", "initializing", "paused", "unknown", "ineligible", "starting"]);
 
-/** A status as a word and a shape. */
-export function Status({ value, label }: { value: string; label?: string }): JSX.Element {
-  const kind = good.has(value) ? "good" : bad.has(value) ? "bad" : waiting.has(value) ? "waiting" : "over";
+/** A status as a word and a shape. What is past, such as a failure that was made good, is no alarm. */
+export function Status({ value, label, isPast = false }: { value: string; label?: string; isPast?: boolean }): JSX.Element {
+  const kind = isPast ? "over" : good.has(value) ? "good" : bad.has(value) ? "bad" : waiting.has(value) ? "waiting" : "over";
   const inside = <><span class={`shape ${kind}`} aria-hidden="true" />{value}</>;
   return label ? <span class="status" role="status" aria-label={label}>{inside}</span> : <span class="status">{inside}</span>;
 }
@@ -95,8 +95,10 @@ export function SearchBox({ label, value, onChange }: { label: string; value: st
 }
 
 /** A button that acts on the agent: says while it does, and what became of it. */
-export function ActionButton({ children, act, done, kind, disabled, why }: {
-  children: ComponentChildren; act: () => Promise<unknown>; done?: string | undefined; kind?: "danger" | "main"; disabled?: boolean; why?: string | undefined;
+export function ActionButton({ children, act, done, failed, kind, disabled, why, label }: {
+  children: ComponentChildren; act: () => Promise<unknown>; done?: string | undefined; kind?: "danger" | "main" | "plain link"; disabled?: boolean | undefined; why?: string | undefined; label?: string;
+  /** Says what went wrong, where that is to be said elsewhere than at the foot of the page. */
+  failed?: (text: string) => void;
 }): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const run = async (): Promise<void> => {
@@ -105,12 +107,13 @@ export function ActionButton({ children, act, done, kind, disabled, why }: {
       await act();
       if (done) announce(done);
     } catch (wrong) {
-      announce(said(wrong), true);
+      if (failed) failed(said(wrong));
+      else announce(said(wrong), true);
     } finally {
       setBusy(false);
     }
   };
-  return <button type="button" class={kind} disabled={disabled || isBusy} title={why} aria-busy={isBusy} onClick={() => void run()}>{children}</button>;
+  return <button type="button" class={kind} disabled={disabled || isBusy} title={why} aria-label={label} aria-busy={isBusy} onClick={() => void run()}>{children}</button>;
 }
 
 export interface Notice {
@@ -148,18 +151,39 @@ export function Dialog({ name, isOpen, close, children }: { name: string; isOpen
   </dialog>;
 }
 
-/** A dialog that asks before something is done. */
+/** A dialog that asks before something is done, and says there what went wrong: the page below it is out of reach. */
 export function Confirm({ name, button, isOpen, close, act, done, children, kind }: {
   name: string; button: string; isOpen: boolean; close: () => void; act: () => Promise<unknown>; done?: string; children?: ComponentChildren; kind?: "danger" | "main";
 }): JSX.Element {
-  return <Dialog name={name} isOpen={isOpen} close={close}>
+  const [wrong, setWrong] = useState("");
+  const end = (): void => { setWrong(""); close(); };
+  return <Dialog name={name} isOpen={isOpen} close={end}>
     <h2>{name}</h2>
     {children}
+    {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
     <div class="actions">
-      <button type="button" onClick={close}>Cancel</button>
-      <ActionButton kind={kind ?? "main"} done={done} act={async () => { await act(); close(); }}>{button}</ActionButton>
+      <button type="button" onClick={end}>Cancel</button>
+      <ActionButton kind={kind ?? "main"} done={done} failed={setWrong} act={async () => { setWrong(""); await act(); end(); }}>{button}</ActionButton>
     </div>
   </Dialog>;
+}
+
+/** A line of text to fill in; several lines with `rows`. */
+export function TextField({ label, value, onChange, rows, hint, list, isFixed }: {
+  label: string; value: string; onChange: (value: string) => void; rows?: number; hint?: string; list?: readonly string[]; isFixed?: boolean | undefined;
+}): JSX.Element {
+  const id = useId();
+  return <div class="field"><label for={id}>{label}</label>
+    {rows ? <textarea id={id} rows={rows} spellcheck={false} value={value} onInput={(event) => onChange(event.currentTarget.value)} />
+      : <input id={id} type="text" spellcheck={false} autocomplete="off" value={value} readOnly={isFixed} list={list ? `${id}-list` : undefined} onInput={(event) => onChange(event.currentTarget.value)} />}
+    {list ? <datalist id={`${id}-list`}>{list.map((one) => <option value={one} />)}</datalist> : null}
+    {hint ? <span class="faint">{hint}</span> : null}</div>;
+}
+
+/** One of a few words. */
+export function Choice({ label, value, options, onChange }: { label: string; value: string; options: readonly (string | readonly [string, string])[]; onChange: (value: string) => void }): JSX.Element {
+  return <label class="field">{label}<select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+    {options.map((one) => { const [key, text] = typeof one === "string" ? [one, one] : one; return <option value={key}>{text}</option>; })}</select></label>;
 }
 
 export function Check({ label, checked, onChange }: { label: string; checked: boolean; onChange: (value: boolean) => void }): JSX.Element {
@@ -170,6 +194,15 @@ export function Check({ label, checked, onChange }: { label: string; checked: bo
 export function Switch({ label, isOn, act, disabled }: { label: string; isOn: boolean; act: () => Promise<unknown>; disabled?: boolean }): JSX.Element {
   const run = (): void => { act().catch((wrong: unknown) => announce(said(wrong), true)); };
   return <span class="check"><button type="button" role="switch" class="switch" aria-checked={isOn} aria-label={label} disabled={disabled} onClick={run}><span /></button><span aria-hidden="true">{label}</span></span>;
+}
+
+/** Has the browser keep something as a file. */
+export function saveAs(content: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
 }
 
 /** A share of something, as a bar and a word. */

@@ -40,3 +40,20 @@ test("what a search box means", () => {
   assert.ok(!searchOf("5.4")?.test("504"));
   assert.ok(searchOf("/[/")?.test("/[/"));
 });
+
+test("several places are one log, each with its own unfinished line", () => {
+  const lines = new LogLines();
+  lines.add("one\ntw", "stdout");
+  lines.add("oops\n", "stderr");
+  lines.add("o\nthr", "stdout");
+  assert.deepEqual(Array.from({ length: lines.end }, (_, at) => `${lines.label(at)}:${lines.line(at)}`), ["stdout:one", "stderr:oops", "stdout:two", "stdout:thr"]);
+  assert.equal(lines.text(), "stdout one\nstderr oops\nstdout two\nstdout thr");
+});
+
+test("hits with the lines around them, each once", () => {
+  const lines = new LogLines();
+  lines.add(Array.from({ length: 20 }, (_, at) => `line ${at}${[3, 5, 15].includes(at) ? " hit" : ""}\n`).join(""));
+  lines.search("hit");
+  assert.deepEqual(lines.around(0), [3, 5, 15]);
+  assert.deepEqual(lines.around(2), [1, 2, 3, 4, 5, 6, 7, 13, 14, 15, 16, 17]);
+});

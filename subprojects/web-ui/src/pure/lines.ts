@@ -7,8 +7,9 @@ export interface Hit {
 
 export class LogLines {
   private lines: string[] = [];
-  private first = 0;  // number of the first line that is kept
-  private rest = "";
+  private labels: string[] = [];  // beside each: whose it is
+  private first = 0;              // number of the first line that is kept
+  private rests = new Map<string, string>();  // lines that have not ended, by label
   private hits: number[] = [];
   private wanted: RegExp | null = null;
 
@@ -19,12 +20,17 @@ export class LogLines {
   }
 
   get end(): number {
-    return this.first + this.lines.length + (this.rest === "" ? 0 : 1);
+    return this.first + this.lines.length + this.rests.size;
   }
 
   line(number: number): string {
     const at = number - this.first;
-    return at === this.lines.length ? this.rest : this.lines[at] ?? "";
+    return this.lines[at] ?? [...this.rests.values()][at - this.lines.length] ?? "";
+  }
+
+  label(number: number): string {
+    const at = number - this.first;
+    return this.labels[at] ?? [...this.rests.keys()][at - this.lines.length] ?? "";
   }
 
   /** Numbers of the lines that the search has found, ascending. */
@@ -32,18 +38,34 @@ export class LogLines {
     return this.hits;
   }
 
-  add(text: string): void {
-    const parts = (this.rest + text).split("\n");
-    this.rest = parts.pop() ?? "";
+  /** What was found, and so many lines before and after each. */
+  around(context: number): number[] {
+    const numbers: number[] = [];
+    const end = this.first + this.lines.length;
+    for (const hit of this.hits) {
+      const from = Math.max(this.first, hit - context, (numbers.at(-1) ?? -1) + 1);
+      for (let number = from; number <= Math.min(end - 1, hit + context); number += 1) numbers.push(number);
+    }
+    return numbers;
+  }
+
+  /** Text as it comes from one place; several places, each with its label, are one log in the order in which it comes. */
+  add(text: string, label = ""): void {
+    const parts = ((this.rests.get(label) ?? "") + text).split("\n");
+    let rest = parts.pop() ?? "";
     // A line without end is cut, so that it does not grow for ever.
-    if (this.rest.length > 1_000_000) { parts.push(this.rest); this.rest = ""; }
+    if (rest.length > 1_000_000) { parts.push(rest); rest = ""; }
+    if (rest === "") this.rests.delete(label);
+    else this.rests.set(label, rest);
     for (const line of parts) {
       this.lines.push(line.endsWith("\r") ? line.slice(0, -1) : line);
+      this.labels.push(label);
       this.check(this.first + this.lines.length - 1);
     }
     const over = this.lines.length - this.most;
     if (over <= this.most / 10) return;
     this.lines.splice(0, over);
+    this.labels.splice(0, over);
     this.first += over;
     this.hits = this.hits.filter((hit) => hit >= this.first);
   }
@@ -51,8 +73,9 @@ export class LogLines {
   /** Forgets all of them; the search stays. */
   clear(): void {
     this.lines = [];
+    this.labels = [];
     this.first = 0;
-    this.rest = "";
+    this.rests.clear();
     this.hits = [];
   }
 
@@ -67,7 +90,8 @@ export class LogLines {
   }
 
   text(): string {
-    return [...this.lines, ...(this.rest === "" ? [] : [this.rest])].join("\n");
+    const said = (line: string, label: string): string => (label === "" ? line : `${label} ${line}`);
+    return [...this.lines.map((line, at) => said(line, this.labels[at] ?? "")), ...[...this.rests].map(([label, rest]) => said(rest, label))].join("\n");
   }
 }
 

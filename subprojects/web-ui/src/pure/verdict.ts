@@ -42,8 +42,14 @@ function valueOf(target: string, node: Offered): string | undefined {
   return undefined;
 }
 
+/** Whether a target is of what is only known of a client that was read. */
+function isUnknown(target: string, node: Offered): boolean {
+  return (/^\$\{attr\./.test(target) && !node.Attributes) || (/^\$\{meta\./.test(target) && !node.Meta);
+}
+
 /** Whether it holds; null where this can't be told here. */
 function holds(constraint: Constraint, node: Offered): boolean | null {
+  if (isUnknown(constraint.LTarget, node) || isUnknown(constraint.RTarget, node)) return null;
   const left = valueOf(constraint.LTarget, node);
   const right = valueOf(constraint.RTarget, node);
   switch (constraint.Operand) {
@@ -82,4 +88,21 @@ export function reasonsAgainst(job: WantedBy, group: string, node: Offered): str
     for (const constraint of constraints) if (holds(constraint, node) === false) reasons.push(`constraint: ${shown(constraint, node)}`);
   }
   return [...new Set(reasons)];
+}
+
+export interface Room {
+  cpu: number;     // MHz
+  memory: number;  // MiB
+  disk: number;    // MiB
+}
+
+const units: readonly (readonly [keyof Room, string, string])[] = [["cpu", "CPU", "MHz"], ["memory", "memory", "MiB"], ["disk", "disk", "MiB"]];
+
+/** What a client has too little of for one more, with the figures; `used` where that is known. */
+export function lacks(asked: Room, whole: Room, used: Room | undefined): string[] {
+  return units.flatMap(([key, name, unit]) => {
+    if (asked[key] > whole[key]) return [`${name}: ${asked[key]} ${unit} asked for, it has ${whole[key]}`];
+    const free = whole[key] - (used?.[key] ?? 0);
+    return used && asked[key] > free ? [`${name}: ${asked[key]} ${unit} asked for, ${Math.max(0, free)} of ${whole[key]} are free`] : [];
+  });
 }

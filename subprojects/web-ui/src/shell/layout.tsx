@@ -2,23 +2,23 @@
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { namespace, region, token } from "../store/api.ts";
-import { useData } from "../store/data.ts";
+import { useData, useKept } from "../store/data.ts";
 import { connection, polls } from "../store/live.ts";
 import { Dialog, notice } from "../parts/parts.tsx";
 import { isHelpOpen, isSearchOpen, key_help } from "./keys.ts";
 import { pageOf } from "./pages.ts";
-import { place } from "./router.ts";
+import { chooseNamespace, goToRegion, place } from "./router.ts";
 import { Search } from "./search.tsx";
 import { nextTheme, theme } from "./theme.ts";
 
 const links = ["Jobs", "Allocations", "Clients", "Servers", "Topology", "Evaluations", "Services", "Variables"];
 
 interface Self {
-  config?: { UI?: { Label?: { Text?: string; BackgroundColor?: string; TextColor?: string } } };
+  config?: { Region?: string; UI?: { Label?: { Text?: string; BackgroundColor?: string; TextColor?: string } } };
 }
 
 function Label(): JSX.Element | null {
-  const label = useData<Self>("/v1/agent/self").value?.config?.UI?.Label;
+  const label = useKept<Self>("/v1/agent/self").value?.config?.UI?.Label;
   if (!label?.Text) return null;
   return <span class="label" ref={(element) => {
     if (!element) return;
@@ -30,12 +30,13 @@ function Label(): JSX.Element | null {
 function Choosers(): JSX.Element {
   const namespaces = useData<{ Name: string }[]>("/v1/namespaces").value ?? [];
   const regions = useData<string[]>("/v1/regions").value ?? [];
+  const own = useKept<Self>("/v1/agent/self").value?.config?.Region;
   return <>
-    {regions.length > 1 ? <select aria-label="Region" value={region.value} onChange={(event) => { region.value = event.currentTarget.value; }}>
-      <option value="">this region</option>{regions.map((one) => <option key={one} value={one}>{one}</option>)}
+    {regions.length > 1 || region.value !== "" ? <select aria-label="Region" value={region.value === own ? "" : region.value} onChange={(event) => goToRegion(event.currentTarget.value)}>
+      <option value="">{own ?? "this region"}</option>{[...new Set([...regions, region.value])].filter((one) => one !== own && one !== "").map((one) => <option key={one} value={one}>{one}</option>)}
     </select> : null}
-    {namespaces.length > 1 ? <select aria-label="Namespace" value={namespace.value} onChange={(event) => { namespace.value = event.currentTarget.value; }}>
-      <option value="*">all namespaces</option>{namespaces.map((one) => <option key={one.Name} value={one.Name}>{one.Name}</option>)}
+    {namespaces.length > 1 || namespace.value !== "*" ? <select aria-label="Namespace" value={namespace.value} onChange={(event) => chooseNamespace(event.currentTarget.value)}>
+      <option value="*">all namespaces</option>{[...new Set([...namespaces.map((one) => one.Name), namespace.value])].filter((one) => one !== "*").map((one) => <option key={one} value={one}>{one}</option>)}
     </select> : null}
   </>;
 }

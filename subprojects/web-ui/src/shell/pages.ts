@@ -7,8 +7,7 @@ export interface PageAt {
   load: () => Promise<ComponentType>;
 }
 
-const job_tabs = new Set(["overview", "definition", "versions", "deployments", "allocations", "evaluations", "logs", "services", "variables"]);
-const alloc_tabs = new Set(["logs", "files", "events", "why"]);
+const alloc_tabs = new Set(["logs", "files", "events", "raw", "why"]);
 
 const pages: Record<string, () => Promise<ComponentType>> = {
   jobs: () => Promise.resolve(JobsPage),
@@ -30,7 +29,7 @@ const pages: Record<string, () => Promise<ComponentType>> = {
   newVariable: () => import("../pages/variables.tsx").then((page) => page.NewVariablePage),
   variable: () => import("../pages/variables.tsx").then((page) => page.VariablePage),
   actors: () => import("../pages/actors.tsx").then((page) => page.ActorsPage),
-  access: () => import("../pages/access.tsx").then((page) => page.AccessPage),
+  access: () => import("../pages/access/access.tsx").then((page) => page.AccessPage),
   settings: () => import("../pages/settings.tsx").then((page) => page.SettingsPage),
   signIn: () => import("../pages/settings.tsx").then((page) => page.SignInPage),
   notFound: () => import("../pages/not_found.tsx").then((page) => page.NotFoundPage),
@@ -43,7 +42,7 @@ function nameOf(path: string[]): string {
     case "jobs":
       if (path.length <= 1) return "jobs";
       if (second === "run" && path.length === 2) return "run";
-      return path.length === 2 || (path.length === 3 && job_tabs.has(third ?? "")) ? "job" : "notFound";
+      return path.length <= 3 ? "job" : "notFound";  // the third word is a tab or a group
     case "allocations":
       if (isList) return "allocations";
       if (third === "why") return "why";

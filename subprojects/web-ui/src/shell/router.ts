@@ -1,5 +1,7 @@
 // The address of the page: Nomad's paths below /ui/, with history. Links are followed here (main.tsx).
 import { signal } from "@preact/signals";
+import { aliasOf } from "../pure/aliases.ts";
+import { namespace, region } from "../store/api.ts";
 
 export interface Place {
   path: string[];  // decoded words behind /ui/
@@ -7,8 +9,18 @@ export interface Place {
 }
 
 function read(): Place {
-  const words = location.pathname.replace(/^\/ui\/?/, "").split("/").filter((word) => word !== "");
-  return { path: words.map(decode), query: new URLSearchParams(location.search) };
+  const words = location.pathname.replace(/^\/ui\/?/, "").split("/").filter((word) => word !== "").map(decode);
+  const query = new URLSearchParams(location.search);
+  const alias = aliasOf(words);
+  if (alias) {
+    for (const [name, value] of Object.entries(alias.query)) query.set(name, value);
+    const text = query.toString();
+    history.replaceState(null, "", link(...alias.path) + (text === "" ? "" : `?${text}`));
+    return { path: alias.path, query };
+  }
+  // Nomad's lists say so whose they are.
+  if (words.length <= 1 && query.has("namespace")) namespace.value = query.get("namespace") || "*";
+  return { path: words, query };
 }
 
 function decode(word: string): string {
@@ -21,14 +33,42 @@ function decode(word: string): string {
 
 export const place = signal<Place>(read());
 
-/** Goes to a path as `link` makes it; `replaces` leaves no way back. */
+/** A path with the region that pages are of. */
+export function inRegion(path: string): string {
+  const to = new URL(path, location.origin);
+  if (region.value === "") to.searchParams.delete("region");
+  else to.searchParams.set("region", region.value);
+  return to.pathname + to.search;
+}
+
+/** Goes to a path as `link` makes it, of the same region; `replaces` leaves no way back. */
 export function go(path: string, replaces = false): void {
-  if (replaces) history.replaceState(null, "", path);
-  else history.pushState(null, "", path);
+  if (replaces) history.replaceState(null, "", inRegion(path));
+  else history.pushState(null, "", inRegion(path));
   place.value = read();
 }
 
-addEventListener("popstate", () => { place.value = read(); });
+/** Lists of another namespace; "*" is all. */
+export function chooseNamespace(name: string): void {
+  namespace.value = name;
+  try {
+    sessionStorage.setItem("namespace", name);
+  } catch {
+    // It holds for this page.
+  }
+  if (place.value.query.has("namespace") && place.value.path.length === 1) setParameter("namespace", name);
+}
+
+/** The same page of another region. */
+export function goToRegion(name: string): void {
+  region.value = name;
+  go(location.pathname + location.search);
+}
+
+addEventListener("popstate", () => {
+  region.value = new URLSearchParams(location.search).get("region") ?? "";
+  place.value = read();
+});
 
 /** "/ui/jobs/a%2Fb@default": each word is escaped. */
 export function link(...words: string[]): string {

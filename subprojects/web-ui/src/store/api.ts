@@ -2,8 +2,18 @@
 import { signal } from "@preact/signals";
 
 export const token = signal("");
-export const region = signal("");
-export const namespace = signal("*");  // that lists are of; "*" is all
+/** Whose objects pages show; empty is the agent's own. It stands in the address (router.ts). */
+export const region = signal(new URLSearchParams(location.search).get("region") ?? "");
+/** That lists are of; "*" is all. */
+export const namespace = signal(chosen());
+
+function chosen(): string {
+  try {
+    return sessionStorage.getItem("namespace") || "*";
+  } catch {
+    return "*";
+  }
+}
 
 export class ApiError extends Error {
   constructor(readonly status: number, text: string) {

@@ -1,6 +1,7 @@
 // The page's side of the stream: connection, token, and events, which are applied once per frame.
-import { signal } from "@preact/signals";
-import { token } from "./api.ts";
+import { effect, signal } from "@preact/signals";
+import { Newest } from "../pure/rows.ts";
+import { region, token } from "./api.ts";
 import type { Asked, Connection, Happened, Told } from "./messages.ts";
 import { Stream } from "./stream.ts";
 
@@ -10,7 +11,8 @@ export const lastHeard = signal(Date.now());
 
 type Listener = (events: Happened[] | "stale") => void;
 const listeners = new Set<Listener>();
-let waiting: Happened[] = [];
+const most_waiting = 10_000;  // of a hidden page; beyond, it reads again
+const waiting = new Newest();
 let isStale = false;
 let isPlanned = false;
 let ask: (asked: Asked) => void = () => undefined;
@@ -23,9 +25,8 @@ export function onEvents(listener: Listener): () => void {
 
 function deliver(): void {
   isPlanned = false;
-  const events = waiting;
+  const events = waiting.take();
   const missed = isStale;
-  waiting = [];
   isStale = false;
   for (const listener of [...listeners]) {
     if (missed) listener("stale");
@@ -33,12 +34,18 @@ function deliver(): void {
   }
 }
 
+/** A hidden page asks for nothing: what happens waits until somebody looks. */
 function plan(): void {
-  if (isPlanned) return;
+  if (isPlanned || document.hidden) return;
   isPlanned = true;
-  // A hidden tab has no frames.
-  if (document.hidden) setTimeout(deliver, 250);
-  else requestAnimationFrame(deliver);
+  requestAnimationFrame(deliver);
+}
+
+function keep(events: Happened[]): void {
+  for (const event of events) waiting.add(event);
+  if (waiting.size <= most_waiting) return;
+  waiting.take();
+  isStale = true;
 }
 
 function take(told: Told): void {
@@ -51,23 +58,23 @@ function take(told: Told): void {
     if (told.token !== token.value) keepToken(told.token, false);
   } else {
     if (told.kind === "stale") isStale = true;
-    else waiting.push(...told.events);
+    else keep(told.events);
     plan();
   }
 }
 
-function kept(store: () => Storage): string {
+function kept(at: () => Storage): string {
   try {
-    return store().getItem("token") ?? "";
+    return at().getItem("token") ?? "";
   } catch {
     return "";
   }
 }
 
-function keep(store: () => Storage, value: string): void {
+function store(at: () => Storage, value: string): void {
   try {
-    if (value === "") store().removeItem("token");
-    else store().setItem("token", value);
+    if (value === "") at().removeItem("token");
+    else at().setItem("token", value);
   } catch {
     // It holds for this page.
   }
@@ -75,8 +82,8 @@ function keep(store: () => Storage, value: string): void {
 
 function keepToken(value: string, stays: boolean): void {
   token.value = value;
-  keep(() => sessionStorage, value);
-  if (stays || value === "") keep(() => localStorage, value);
+  store(() => sessionStorage, value);
+  if (stays || value === "") store(() => localStorage, value);
 }
 
 /** Signs in with a token, or out with "". `stays`: beyond this session of the browser. */
@@ -95,15 +102,23 @@ function worker(path: string): (asked: Asked) => void {
   return (asked) => port.postMessage(asked);
 }
 
+/** A page of its own, in a browser without shared workers. */
+function alone(): (asked: Asked) => void {
+  let own: Stream | undefined;
+  return (asked) => {
+    if (asked.kind === "token") own?.become(asked.token);
+    if (asked.kind !== "hello") return;
+    own?.end();
+    own = new Stream(take, asked.region);
+    own.become(token.value);
+    own.start();
+  };
+}
+
 export function connect(path: string): void {
   token.value = kept(() => sessionStorage) || kept(() => localStorage);
-  if ("SharedWorker" in globalThis) {
-    ask = worker(path);
-  } else {
-    const own = new Stream(take);
-    ask = (asked) => { if (asked.kind === "token") own.become(asked.token); };
-    setTimeout(() => own.start(), 0);
-  }
+  ask = "SharedWorker" in globalThis ? worker(path) : alone();
   if (token.value !== "") ask({ kind: "token", token: token.value });
-  ask({ kind: "hello" });
+  effect(() => ask({ kind: "hello", region: region.value }));
+  document.addEventListener("visibilitychange", () => { if (isStale || waiting.size > 0) plan(); });
 }

@@ -1,21 +1,14 @@
 // What the worker and the pages say to each other.
+import type { Happened } from "../pure/rows.ts";
 
-export interface Happened {
-  Topic: string;
-  Type: string;
-  Key: string;
-  Namespace: string;
-  FilterKeys: string[] | null;
-  Index: number;
-  Payload: Record<string, unknown> | null;
-}
+export type { Happened };
 
 export type Connection = "connecting" | "live" | "reconnecting";
 
 /** From a page. */
 export type Asked =
-  | { kind: "hello" }
-  | { kind: "token"; token: string }  // null ends the session
+  | { kind: "hello"; region: string }  // also to go on to another region
+  | { kind: "token"; token: string }   // empty ends the session
   | { kind: "bye" };
 
 /** To a page. */

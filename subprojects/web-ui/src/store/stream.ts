@@ -1,10 +1,12 @@
-// The one event stream of a browser: keeps it open, tells what comes, and when something was missed. Used by the worker, and by
-// a page whose browser has no shared workers.
-import type { Happened, Told } from "./messages.ts";
+// The one event stream of a browser and region: keeps it open, tells what comes, and when something was missed. Used by the worker,
+// and by a page whose browser has no shared workers.
+import { Newest, happenedOf, type RawEvent } from "../pure/rows.ts";
+import type { Told } from "./messages.ts";
 
 const silence = 35_000;  // heartbeats come every 30 s
 const longest_wait = 10_000;
 const poll_interval = 5_000;
+const pause_of_telling = 100;  // of a burst; what comes after a silence is told at once
 const object_topics = ["Job", "Allocation", "Evaluation", "Deployment", "Service"];
 
 /** What may be asked for, most first; the last is nothing but a clock. */
@@ -18,8 +20,12 @@ export class Stream {
   private current: AbortController | null = null;
   private started = false;
   private wasOpen = false;
+  private isOver = false;
+  private readonly news = new Newest();
+  private toldAt = 0;
+  private isPlanned = false;
 
-  constructor(private readonly tell: (told: Told) => void) {}
+  constructor(private readonly tell: (told: Told) => void, private readonly region = "") {}
 
   get polls(): boolean {
     return askable[this.scope]?.length === 0;
@@ -34,19 +40,27 @@ export class Stream {
   /** Somebody else: what he may see is found out anew. */
   become(token: string): void {
     this.token = token;
+    this.news.take();
     this.scope = 0;
     this.wait = 250;
     this.index = 0;
     this.current?.abort();
   }
 
-  private async run(): Promise<never> {
+  /** Nobody listens any more. */
+  end(): void {
+    this.isOver = true;
+    this.current?.abort();
+  }
+
+  private async run(): Promise<void> {
     for (;;) {
       try {
         await this.follow();
       } catch {
         // Whatever ended it: it is opened again.
       }
+      if (this.isOver) return;
       this.tell({ kind: "connection", state: "reconnecting", polls: this.polls });
       await pause(this.wait * (0.75 + Math.random() / 2));
       this.wait = Math.min(this.wait * 2, longest_wait);
@@ -58,7 +72,7 @@ export class Stream {
     this.current = abort;
     const topics = askable[this.scope] ?? [];
     if (topics.length === 0) return this.poll(abort);
-    const query = new URLSearchParams([...topics.map((topic) => ["topic", topic]), ["namespace", "*"], ["index", String(this.index)]]);
+    const query = new URLSearchParams([...topics.map((topic) => ["topic", topic]), ["namespace", "*"], ["index", String(this.index)], ...this.place()]);
     const answer = await fetch(`/v1/event/stream?${query}`, { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
     if (answer.status === 403) {
       this.scope = Math.min(this.scope + 1, askable.length - 1);
@@ -73,12 +87,16 @@ export class Stream {
   /** Without rights to any topic: pages read again from time to time. */
   private async poll(abort: AbortController): Promise<void> {
     for (;;) {
-      const answer = await fetch("/v1/status/leader", { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
+      const answer = await fetch(`/v1/status/leader?${new URLSearchParams(this.place())}`, { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
       if (answer.status >= 500) throw new Error(`status ${answer.status}`);
       this.opened();
       await pause(poll_interval, abort.signal);
       this.tell({ kind: "stale" });
     }
+  }
+
+  private place(): string[][] {
+    return this.region === "" ? [] : [["region", this.region]];
   }
 
   private headers(): Record<string, string> {
@@ -107,15 +125,22 @@ export class Stream {
   }
 
   private take(lines: string[]): void {
-    const events: Happened[] = [];
     for (const line of lines) {
       if (line.length < 3) continue;  // a heartbeat
-      const batch = JSON.parse(line) as { Index?: number; Events?: Happened[]; Error?: unknown };
+      const batch = JSON.parse(line) as { Index?: number; Events?: RawEvent[]; Error?: unknown };
       if (batch.Error !== undefined) throw new Error("the stream says that it ends");
-      for (const event of batch.Events ?? []) events.push(event);
+      for (const event of batch.Events ?? []) this.news.add(happenedOf(event));
       if (batch.Index !== undefined) this.index = Math.max(this.index, batch.Index);
     }
-    if (events.length > 0) this.tell({ kind: "events", events });
+    if (this.news.size === 0 || this.isPlanned) return;
+    this.isPlanned = true;
+    setTimeout(() => this.tellNews(), Math.max(0, this.toldAt + pause_of_telling - performance.now()));
+  }
+
+  private tellNews(): void {
+    this.isPlanned = false;
+    this.toldAt = performance.now();
+    if (!this.isOver) this.tell({ kind: "events", events: this.news.take() });
   }
 }
 

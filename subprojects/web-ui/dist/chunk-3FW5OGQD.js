@@ -1,1 +1,0 @@
-import{e as u}from"./chunk-YUOU2546.js";import{i as o}from"./chunk-PNQD3UXB.js";function r(n,e){let i=u(o.value===""?null:"/v1/acl/explain",{capability:n,namespace:e});if(!(i.value===void 0||i.value.Allowed))return`This needs ${n}${e===void 0?"":` in namespace ${e}`}`}export{r as a};

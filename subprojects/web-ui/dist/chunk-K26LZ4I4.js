@@ -1,0 +1,1 @@
+function i(e){return e.Status!=="ready"?e.Status:e.Drain?"draining":e.SchedulingEligibility==="ineligible"?"ineligible":"ready"}function n(e,r){if(e.type==="NodeDeregistration")return;let t=e.row;return t&&r?{...t,Address:r.Address||t.Address,Version:r.Version||t.Version}:t}export{i as a,n as b};

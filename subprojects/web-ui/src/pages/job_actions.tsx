@@ -1,0 +1,91 @@
+// What can be done with a job as a whole.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ActionButton, Check, Confirm, Status, TextField } from "../parts/parts.tsx";
+import { several } from "../pure/units.ts";
+import { go, jobLink, place, setParameter } from "../shell/router.ts";
+import { get, send, word } from "../store/api.ts";
+import { useWhyNot } from "../store/may.ts";
+import type { JobProps } from "./job.tsx";
+import type { AllocStub, Job } from "./job_types.ts";
+
+export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
+  const isDispatching = job.ParameterizedJob != null && place.value.query.get("dispatch") === "true";
+  const [asks, setAsks] = useState(isDispatching ? "dispatch" : "");
+  const [purges, setPurges] = useState(false);
+  const close = (): void => { setAsks(""); setParameter("dispatch", ""); };
+  const whyNot = useWhyNot("submit-job", ns);
+  const cannotDispatch = useWhyNot("dispatch-job", ns);
+  const cannotRestart = useWhyNot("alloc-lifecycle", ns);
+  const isStopped = job.Stop || job.Status === "dead";
+  const hasChildren = job.Periodic != null || job.ParameterizedJob != null;
+  return <div class="actions">
+    <Status value={job.Status} label="Job status" />
+    <span>{job.Type}</span><span>priority {job.Priority}</span><span>namespace {ns}</span><span>version {job.Version}</span>
+    <span class="grow" />
+    {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => start(path, ns)}>Start</ActionButton>
+      : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
+    {isStopped || hasChildren ? null : <button type="button" disabled={cannotRestart !== undefined} title={cannotRestart} onClick={() => setAsks("restart")}>Restart</button>}
+    <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
+    {job.Periodic ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
+    {job.ParameterizedJob && !job.Stop ? <button type="button" class="main" disabled={cannotDispatch !== undefined} title={cannotDispatch} onClick={() => setAsks("dispatch")}>Dispatch</button> : null}
+    {isStopped ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
+    <Confirm name="Stop job" button="Stop job" kind="danger" isOpen={asks === "stop"} close={close} done={`Job ${id} is stopped`}
+      act={async () => { await send("DELETE", path, { namespace: ns, purge: purges ? "true" : undefined }); if (purges) go("/ui/jobs"); }}>
+      <p>All allocations of {id} are stopped. The job stays and can be started again.</p>
+      <Check label="Also purge it: nothing of it stays" checked={purges} onChange={setPurges} />
+    </Confirm>
+    <Confirm name="Purge job" button="Purge job" kind="danger" isOpen={asks === "purge"} close={close} done={`Job ${id} is purged`}
+      act={async () => { await send("DELETE", path, { namespace: ns, purge: "true" }); go("/ui/jobs"); }}>
+      <p>Nothing of {id} stays: no versions, no allocations.</p>
+    </Confirm>
+    <RestartDialog isOpen={asks === "restart"} close={close} path={path} ns={ns} id={id} />
+    {job.ParameterizedJob ? <DispatchDialog isOpen={asks === "dispatch"} close={close} path={path} ns={ns} wants={job.ParameterizedJob} /> : null}
+  </div>;
+}
+
+/** The job as it is now, not stopped; with its text, so that its definition stays readable. */
+async function start(path: string, ns: string): Promise<void> {
+  const { value: job } = await get<Job>(path, { namespace: ns });
+  const submission = await get<object>(`${path}/submission`, { namespace: ns, version: job.Version }).then((got) => got.value, () => undefined);
+  await send("PUT", "/v1/jobs", { namespace: ns }, { Job: { ...job, Stop: false }, EnforceIndex: true, JobModifyIndex: job.JobModifyIndex, Submission: submission });
+}
+
+/** Restarts what runs, one after the other, and says how far it is. */
+function RestartDialog({ isOpen, close, path, ns, id }: { isOpen: boolean; close: () => void; path: string; ns: string; id: string }): JSX.Element {
+  const [said, setSaid] = useState("");
+  const restart = async (): Promise<void> => {
+    const { value: allocs } = await get<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" });
+    const running = allocs.filter((alloc) => alloc.ClientStatus === "running" && alloc.DesiredStatus === "run");
+    if (running.length === 0) throw new Error("None of its allocations is running");
+    for (const [at, alloc] of running.entries()) {
+      setSaid(`${at} of ${several(running.length, "allocation")} restarted`);
+      await send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {});
+    }
+  };
+  return <Confirm name="Restart job" button="Restart job" isOpen={isOpen} close={() => { setSaid(""); close(); }} done={`${id} is restarted`} act={restart}>
+    <p>The running tasks of {id} end and start again where they are, one allocation after the other. None is moved.</p>
+    {said ? <p role="status">{said}</p> : null}</Confirm>;
+}
+
+function base64(text: string): string {
+  let binary = "";
+  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+function DispatchDialog({ isOpen, close, path, ns, wants }: { isOpen: boolean; close: () => void; path: string; ns: string; wants: NonNullable<Job["ParameterizedJob"]> }): JSX.Element {
+  const [payload, setPayload] = useState("");
+  const [meta, setMeta] = useState<Record<string, string>>({});
+  const required = wants.MetaRequired ?? [];
+  const names = [...required, ...(wants.MetaOptional ?? [])];
+  const dispatch = async (): Promise<void> => {
+    const given = Object.fromEntries(names.filter((name) => (meta[name] ?? "") !== "").map((name) => [name, meta[name]]));
+    const { DispatchedJobID } = await send<{ DispatchedJobID: string }>("PUT", `${path}/dispatch`, { namespace: ns }, { Payload: payload === "" ? null : base64(payload), Meta: given });
+    go(jobLink(DispatchedJobID, ns));
+  };
+  return <Confirm name="Dispatch job" button="Dispatch job" isOpen={isOpen} close={close} act={dispatch}>
+    {names.map((name) => <TextField key={name} label={required.includes(name) ? `${name} (required)` : name} value={meta[name] ?? ""} onChange={(value) => setMeta({ ...meta, [name]: value })} />)}
+    {wants.Payload === "forbidden" ? null : <TextField label={wants.Payload === "required" ? "Payload (required)" : "Payload"} rows={5} value={payload} onChange={setPayload} />}
+    {names.length === 0 && wants.Payload === "forbidden" ? <p>It takes neither meta nor a payload.</p> : null}</Confirm>;
+}

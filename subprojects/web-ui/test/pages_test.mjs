@@ -1,0 +1,212 @@
+// What pages do besides the words that are fixed: launches, restarts, outputs together, plans under other circumstances, addresses of
+// Nomad's UI.
+import { strict as assert } from "node:assert";
+import { Agent, until } from "./agent.mjs";
+import { Browser } from "./browser.mjs";
+
+const pair = `job "pair" {
+  group "one" {
+    count = 2
+    task "server" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "i=0; while true; do echo out $i; if [ $i = 30 ]; then echo needle; fi; echo err $i >&2; i=$((i+1)); sleep 0.05; done"]
+      }
+      resources {
+        cpu    = 20
+        memory = 20
+      }
+    }
+  }
+  group "two" {
+    task "other" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["3600"]
+      }
+      resources {
+        cpu    = 20
+        memory = 20
+      }
+    }
+  }
+}
+`;
+
+const greet = `job "greet" {
+  type = "batch"
+  parameterized {
+    payload       = "optional"
+    meta_required = ["who"]
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sh"
+        args    = ["-c", "echo hello $NOMAD_META_who"]
+      }
+    }
+  }
+}
+`;
+
+const nowhere = `job "nowhere" {
+  constraint {
+    attribute = "\${meta.rack}"
+    value     = "r9"
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config { command = "/bin/true" }
+    }
+  }
+}
+`;
+
+export default async function tests(program, { check, wants }) {
+  if (!wants("pages: ")) return;
+  const agent = new Agent(program);
+  let browser;
+  try {
+    await agent.start();
+    browser = await Browser.open();
+    for (const job of [pair, greet, nowhere]) await agent.run(job);
+    await agent.running("pair");
+    await rows(agent, await browser.page(agent.url), check);
+  } finally {
+    await browser?.close();
+    await agent.destroy();
+  }
+}
+
+const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+const clean = (page) => assert.deepEqual(page.wrong.splice(0), []);
+
+async function rows(agent, page, check) {
+  await check("pages: a list of jobs says why one is not whole, and how many there are of each", async () => {
+    await page.goTo("/ui/jobs");
+    await page.getByRole("row", { name: /nowhere/ }).getByText(/meta\.rack.*filtered/).waitFor();
+    await page.getByRole("link", { name: "1 without a place" }).click();
+    await until("only this one", async () => (await page.locator(".grid-row").count()) === 1);
+    await page.getByRole("row", { name: /nowhere/ }).getByRole("link", { name: "why?" }).click();
+    await heading(page, "Why");
+    clean(page);
+  });
+  await check("pages: the reason goes when the job has its place", async () => {
+    await page.goTo("/ui/jobs");
+    await page.getByRole("row", { name: /nowhere/ }).getByText(/meta\.rack/).waitFor();
+    const node = (await agent.get("/v1/nodes"))[0];
+    await page.goTo(`/ui/clients/${node.ID}`);
+    await page.getByText("Meta", { exact: true }).click();
+    await page.getByRole("textbox", { name: "Key" }).fill("rack");
+    await page.getByRole("textbox", { name: "Value" }).fill("r9");
+    await page.getByRole("button", { name: "Set", exact: true }).click();
+    await page.getByText("rack is set").waitFor();
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Jobs", exact: true }).click();
+    await page.getByRole("row", { name: /nowhere/ }).waitFor();
+    await until("no reason any more", async () => (await page.getByRole("row", { name: /nowhere/ }).getByText(/meta\.rack/).count()) === 0);
+    clean(page);
+  });
+  await check("pages: a parameterized job is dispatched, and its launches stand on its page", async () => {
+    await page.goTo("/ui/jobs/greet@default/dispatch");
+    const dialog = page.getByRole("dialog", { name: "Dispatch job" });
+    await dialog.getByRole("button", { name: "Dispatch job" }).click();
+    await dialog.getByRole("alert").getByText(/who/).waitFor();
+    await dialog.getByRole("textbox", { name: "who (required)" }).fill("world");
+    await dialog.getByRole("button", { name: "Dispatch job" }).click();
+    await page.getByRole("heading", { level: 1, name: /^greet\/dispatch-/ }).waitFor();
+    await until("it is over", async () => (await page.getByRole("status", { name: "Job status" }).textContent()).trim() === "dead");
+    await page.getByRole("link", { name: "greet", exact: true }).click();
+    await page.getByRole("table", { name: "Launches" }).getByText("dead").waitFor();
+    clean(page);
+  });
+  await check("pages: a job is restarted in place", async () => {
+    await page.goTo("/ui/jobs/pair@default");
+    await page.getByRole("button", { name: "Restart", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Restart job" }).click();
+    await page.getByText("pair is restarted").waitFor();
+    await until("each was", async () => (await agent.get("/v1/job/pair/allocations")).every((alloc) => Object.values(alloc.TaskStates).every((state) => state.Restarts === 1)));
+    clean(page);
+  });
+  await check("pages: a group has an address, as in Nomad's UI; one that is not there has none", async () => {
+    await page.goTo("/ui/jobs/pair@default/two");
+    await heading(page, "pair");
+    await until("its allocation alone", async () => (await page.getByRole("table", { name: "Allocations", exact: true }).locator("tbody tr").count()) === 1);
+    await page.goTo("/ui/jobs/pair@default/three");
+    await heading(page, "Not found");
+    clean(page);
+  });
+  const alloc = await agent.running("pair");
+  await check("pages: addresses of Nomad's UI lead where they did", async () => {
+    const server = (await agent.get("/v1/agent/members")).Members[0].Name;
+    for (const [from, to, name] of [[`/ui/allocations/${alloc.ID}/server/fs/local`, `/ui/allocations/${alloc.ID}/server/files?path=${encodeURIComponent("/server/local")}`, alloc.Name], ["/ui/policies", "/ui/access/policies", "Access"],
+      ["/ui/access-control/roles", "/ui/access/roles", "Access"], [`/ui/servers/${server}/monitor`, `/ui/servers?monitor=${server}`, "Servers"], ["/ui/variables/path/nomad/jobs", `/ui/variables?path=${encodeURIComponent("nomad/jobs")}`, "Variables"]]) {
+      await page.goTo(from);
+      await heading(page, name);
+      assert.equal(page.url(), agent.url + to);
+    }
+    clean(page);
+  });
+  await check("pages: both outputs together, and only the lines that were searched for", async () => {
+    await page.goTo(`/ui/allocations/${alloc.ID}/server/logs`);
+    const log = page.getByRole("log", { name: "Logs" });
+    await page.getByRole("radio", { name: "both" }).check();
+    await log.getByText(/^stdout out \d+/).first().waitFor();
+    await log.getByText(/^stderr err \d+/).first().waitFor();
+    await page.getByRole("radio", { name: "stdout" }).check();
+    await page.getByRole("searchbox", { name: "Search logs" }).fill("needle");
+    await page.getByRole("checkbox", { name: "Only hits" }).check();
+    await until("each with two lines on both sides", async () => {
+      const hits = Number(/\d+/.exec(await page.getByRole("status", { name: "Hits" }).textContent())?.[0] ?? 0);
+      return hits > 0 && (await log.locator(".line").count()) === 5 * hits && (await log.locator("mark").count()) === hits && (await log.locator(".gap").count()) === hits - 1;
+    });
+    clean(page);
+  });
+  await check("pages: what if a client were not there", async () => {
+    const node = (await agent.get("/v1/nodes"))[0];
+    await page.goTo("/ui/jobs/run?job=pair&namespace=default");
+    await page.getByRole("textbox", { name: "Job definition" }).waitFor();
+    await page.getByRole("button", { name: "Plan", exact: true }).click();
+    await page.getByText("What if", { exact: true }).click();
+    await page.getByRole("combobox", { name: "Without client" }).selectOption(node.ID);
+    await page.getByRole("button", { name: "Plan that" }).click();
+    const then = page.getByRole("region", { name: "What would happen then" });
+    await then.getByRole("heading", { name: `Without ${node.Name}` }).waitFor();
+    await then.getByText(/would find no place/).first().waitFor();
+    assert.equal((await agent.get("/v1/job/pair")).Version, 0, "nothing is changed by asking");
+    clean(page);
+  });
+  await check("pages: evaluations that came of each other are a graph", async () => {
+    const [blocked] = (await agent.get("/v1/job/nowhere/evaluations")).filter((one) => one.BlockedEval);
+    await page.goTo(`/ui/evaluations/${blocked.ID}`);
+    const graph = page.getByRole("region", { name: "Graph of evaluations" });
+    await graph.getByRole("link", { name: new RegExp(`^Evaluation ${blocked.BlockedEval.slice(0, 8)}`) }).click();
+    await heading(page, blocked.BlockedEval.slice(0, 8));
+    clean(page);
+  });
+  await check("pages: a signal, and the allocation as the API has it", async () => {
+    await page.goTo(`/ui/allocations/${alloc.ID}`);
+    await page.getByRole("button", { name: "Signal" }).click();
+    await page.getByRole("dialog").getByRole("combobox", { name: "Signal" }).selectOption("SIGCONT");
+    await page.getByRole("dialog").getByRole("button", { name: "Send signal" }).click();
+    await page.getByText("SIGCONT was sent").waitFor();
+    await page.getByRole("link", { name: "Raw", exact: true }).click();
+    await page.getByText(`"ID": "${alloc.ID}"`).waitFor();
+    clean(page);
+  });
+  await check("pages: variables stand in folders", async () => {
+    for (const path of ["nomad/jobs/pair", "nomad/jobs/pair/one", "apps/db"]) await agent.send("PUT", `/v1/var/${path}`, { Path: path, Items: { a: "b" } });
+    await page.goTo("/ui/variables");
+    await page.getByRole("link", { name: "nomad/" }).click();
+    await page.getByRole("link", { name: "jobs/" }).click();
+    await page.getByRole("link", { name: "nomad/jobs/pair", exact: true }).waitFor();
+    await page.getByRole("searchbox", { name: "Filter variables" }).fill("one");
+    await page.getByRole("link", { name: "nomad/jobs/pair/one", exact: true }).click();
+    await heading(page, "nomad/jobs/pair/one");
+    clean(page);
+  });
+}
