@@ -85,6 +85,9 @@ public:
   /// The namespace that is asked for, "default" when none is given.
   std::string ns() const { return flags_.ns.empty() ? "default" : flags_.ns; }
 
+  /// Whether the user has named one.
+  bool names_namespace() const { return !flags_.ns.empty(); }
+
   bool all_namespaces() const { return flags_.ns == "*"; }
 
   /// Later requests go to this namespace.

@@ -1,5 +1,9 @@
 // eval list, eval status, deployment list, deployment status: how decisions are coming along.
+#include <algorithm>
+#include <functional>
 #include <iostream>
+#include <map>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -72,11 +76,76 @@ std::string next_page_command(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+namespace {
+
+/// Follows a list of evaluations and tells of each that comes or goes on.
+class EvalListMonitor {
+public:
+  explicit EvalListMonitor(bool verbose) : verbose_{verbose} {}
+
+  /// What was shown already.
+  void know(const View& evals) {
+    for (const auto& eval : evals.items())
+      statuses_[eval["ID"].text()] = eval["Status"].text();
+  }
+
+  void tell_changes(const View& evals) {
+    for (const auto& eval : evals.items()) {
+      const auto id = eval["ID"].text();
+      const auto now = eval["Status"].text();
+      const auto [known, is_new] = statuses_.try_emplace(id, now);
+      if (is_new)
+        tell(fmt::format("Evaluation \"{}\" of job \"{}\" created by {}: {}",
+                         shown_id(id, verbose_), eval["JobID"].text(), eval["TriggeredBy"].text(),
+                         now));
+      else if (known->second != now)
+        tell(fmt::format("Evaluation \"{}\" status changed: \"{}\" -> \"{}\"",
+                         shown_id(id, verbose_), known->second, now));
+      known->second = now;
+    }
+  }
+
+private:
+  static void tell(const std::string& text) {
+    std::cout << fmt::format("    {}: {}", clock_now(), text) << std::endl;
+  }
+
+  bool verbose_;
+  std::map<std::string, std::string> statuses_;  ///< By id.
+};
+
+bool any_pending(const View& evals) {
+  const auto items = evals.items();
+  return std::ranges::any_of(items,
+                             [](const View& eval) { return eval["Status"].text() == "pending"; });
+}
+
+/// Asks until no evaluation of the list is pending. `tell` hears of each new list.
+Result<> follow_evals(Api& api,
+                      const Query& query,
+                      Answer& evals,
+                      const std::function<void(const View&)>& tell) {
+  using namespace std::chrono_literals;
+  while (any_pending(evals.view())) {
+    auto next = query;
+    if (evals.index == 0) std::this_thread::sleep_for(100ms);
+    if (evals.index != 0) next.emplace_back("index", std::to_string(evals.index));
+    evals = NOMAD_TRY(api.get("/v1/evaluations", next).within("Error querying evaluations"));
+    tell(evals.view());
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<int> run_eval_list(const std::vector<std::string>& arguments) {
   ApiCommand command{"eval list [options]", "Lists the evaluations, newest first."};
   OutputFlags output{command};
   auto& filter = command.option("filter", "Only those for which the expression holds.");
   auto& job = command.option("job", "Only those of a job.");
+  auto& monitor = command.flag("monitor",
+                               "Tells of each that comes or goes on, until none is pending; with "
+                               "-json or -t prints the list then.");
   auto& page_token = command.option("page-token", "Where to go on.");
   auto& per_page = command.number("per-page", "How many at a time.");
   auto& status = command.option("status", "Only those with a status.");
@@ -89,6 +158,7 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
     if (!value.empty()) query.emplace_back(name, value);
   if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
   auto evals = NOMAD_TRY(api.get("/v1/evaluations", query).within("Error querying evaluations"));
+  if (monitor && output.requested()) NOMAD_TRY(follow_evals(api, query, evals, [](const View&) {}));
   if (auto code = output.print(as_printed(ApiShape::evaluation, evals.body))) return *code;
   if (evals.view().items().empty()) {
     std::cout << "No evals found\n";
@@ -96,6 +166,11 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
   }
   std::cout << eval_table(evals.view(), verbose) << '\n';
   print_page_hint(next_page_command(arguments), evals.next_token);
+  if (!monitor) return 0;
+  EvalListMonitor shown{verbose};
+  shown.know(evals.view());
+  NOMAD_TRY(
+      follow_evals(api, query, evals, [&shown](const View& list) { shown.tell_changes(list); }));
   return 0;
 }
 

@@ -1,11 +1,11 @@
-// operator debug: collects what helps to understand a cluster, its state, logs and metrics over a
-// while, into one archive. Lists and figures only: no variable, no key, no task's environment.
+// operator debug: collects what helps to understand a cluster, its state, logs, metrics, profiles
+// and events over a while, into one archive. No variable, no key, no task's environment.
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -13,6 +13,8 @@
 
 #include "cli/api_command.hpp"
 #include "cli/new_file.hpp"
+#include "cli/operator/debug_events.hpp"
+#include "cli/operator/debug_streams.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
@@ -31,7 +33,8 @@ struct DebugOptions : ApiCommand {
   const std::string& interval = option("interval", "How often the state is asked for; 30s.", "30s");
   const std::string& log_level
       = option("log-level", "The lowest level of log lines; DEBUG.", "DEBUG");
-  const std::int64_t& max_nodes = number("max-nodes", "The most nodes to describe; 10.", 10);
+  const std::int64_t& max_nodes
+      = number("max-nodes", "The most nodes to describe, 0 for all; 10.", 10);
   const std::string& node_id
       = option("node-id", "Nodes whose ids begin so, with commas between; all.", "all");
   const std::string& node_class = option("node-class", "Only nodes of this class.");
@@ -40,6 +43,19 @@ struct DebugOptions : ApiCommand {
                "Servers whose logs are kept: \"leader\", or names with commas between; all.",
                "all");
   const std::string& output = option("output", "Writes a directory below this one, no archive.");
+  const std::string& event_topic
+      = option("event-topic",
+               "Events to keep: \"all\", or topics with commas between, each as Topic or "
+               "Topic:filter; none.",
+               "none");
+  const std::int64_t& event_index
+      = number("event-index", "The first index whose events are kept; 0, which is what comes.", 0);
+  const std::string& pprof_duration
+      = option("pprof-duration", "How long a profile of processor time takes; 1s.", "1s");
+  const std::string& pprof_interval = option(
+      "pprof-interval",
+      "The time between profiles of an agent; 250ms. From -pprof-duration on there is one.",
+      "250ms");
   const bool& stale = flag("stale", "Any server may answer, also without a leader.");
   const bool& verbose = flag("verbose", "Shows what is asked.");
 };
@@ -76,7 +92,8 @@ constexpr Source repeated[] = {
 
 class Capture {
 public:
-  Capture(Api& api, const DebugOptions& options) : api_{api}, options_{options} {}
+  Capture(Api& api, const DebugOptions& options, Clock::time_point end)
+      : api_{api}, options_{options}, streams_{end} {}
 
   /// A failed request leaves its error in the archive instead of ending the capture.
   void ask(const std::string& file, const std::string& path) {
@@ -91,7 +108,7 @@ public:
   }
 
   /// Describes the nodes that are asked for, and follows their logs.
-  void ask_nodes(Clock::time_point end) {
+  void ask_nodes() {
     const auto nodes = api_.get("/v1/nodes");
     if (!nodes || options_.node_id.empty()) return;
     std::int64_t taken = 0;
@@ -99,16 +116,15 @@ public:
       const auto id = node["ID"].text();
       if (!is_wanted(options_.node_id, id)) continue;
       if (!options_.node_class.empty() && node["NodeClass"].text() != options_.node_class) continue;
-      if (taken++ == options_.max_nodes) return;
+      if (options_.max_nodes > 0 && taken++ == options_.max_nodes) return;
       ask("nodes/" + id + ".json", "/v1/node/" + segment(id));
-      if (node["Status"].text() == "ready") follow_log("nodes/" + id, {"node_id", id}, end);
+      if (node["Status"].text() == "ready") follow({"nodes/" + id, {"node_id", id}});
     }
   }
 
   /// Follows the logs of the servers that are asked for.
-  void ask_servers(Clock::time_point end) {
-    if (options_.server_id == "leader")
-      return follow_log("servers/leader", {"server_id", "leader"}, end);
+  void ask_servers() {
+    if (options_.server_id == "leader") return follow({"servers/leader", {"server_id", "leader"}});
     const auto members = api_.get("/v1/agent/members");
     if (!members) return;
     const auto own_region = members->view()["ServerRegion"].text();
@@ -116,29 +132,28 @@ public:
       const auto name = member["Name"].text();
       if (member["Status"].text() == "alive" && member["Tags"]["region"].text() == own_region
           && is_wanted(options_.server_id, name))
-        follow_log("servers/" + name, {"server_id", name}, end);
+        follow({"servers/" + name, {"server_id", name}});
     }
   }
 
-  /// Waits for the ends of the logs.
-  void finish() {
-    for (auto& log : logs_) {
-      log->thread.join();
-      files_[log->file] = std::move(log->text);
-    }
-    logs_.clear();
+  /// Follows the events of these topics; of none nothing.
+  void follow_events(const std::vector<std::string>& topics) {
+    if (topics.empty()) return;
+    streams_.follow_events(api_, topics, static_cast<std::uint64_t>(options_.event_index));
   }
 
-  const std::map<std::string, std::string>& files() const { return files_; }
+  /// Takes profiles of the agents whose logs are followed.
+  void follow_profiles(Api api, Nanoseconds duration, Nanoseconds interval) {
+    if (!agents_.empty()) streams_.follow_profiles(std::move(api), agents_, duration, interval);
+  }
+
+  /// All that was collected, when the streams have come to their ends.
+  const std::map<std::string, std::string>& finish() {
+    files_.merge(streams_.finish());
+    return files_;
+  }
 
 private:
-  /// A log that a thread of its own takes down.
-  struct Log {
-    std::string file;
-    std::string text;
-    std::thread thread;
-  };
-
   /// `wanted` is "all", or beginnings of ids or names with commas between.
   static bool is_wanted(const std::string& wanted, const std::string& id) {
     if (wanted == "all") return true;
@@ -147,31 +162,16 @@ private:
     return false;
   }
 
-  void follow_log(const std::string& of,
-                  std::pair<std::string, std::string> whose,
-                  Clock::time_point end) {
-    auto stream
-        = api_.stream("/v1/agent/monitor",
-                      {std::move(whose), {"log_level", options_.log_level}, {"plain", "true"}});
-    if (!stream) {
-      files_[of + ".log.error"] = stream.error().what + '\n';
-      return;
-    }
-    auto& log = *logs_.emplace_back(std::make_unique<Log>(Log{of + ".log", {}, {}}));
-    log.thread = std::thread{[&log, end, from = std::move(*stream)]() mutable {
-      for (auto now = Clock::now(); now < end; now = Clock::now()) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - now);
-        const auto piece = from.read(left);
-        if (!piece || piece->empty()) return;  // the time is over, or the agent has ended it
-        log.text += *piece;
-      }
-    }};
+  void follow(DebugStreams::Agent agent) {
+    streams_.follow_log(api_, agent, options_.log_level);
+    agents_.push_back(std::move(agent));
   }
 
   Api& api_;
   const DebugOptions& options_;
+  DebugStreams streams_;
   std::map<std::string, std::string> files_;
-  std::vector<std::unique_ptr<Log>> logs_;
+  std::vector<DebugStreams::Agent> agents_;  ///< Whose logs and profiles are kept.
 };
 
 std::string stamp() {
@@ -205,33 +205,58 @@ Result<> write_directory(const std::string& directory,
   return {};
 }
 
-void capture(Capture& into, Nanoseconds duration, Nanoseconds interval) {
-  const auto end = Clock::now() + duration;
-  for (const auto& source : once)
-    into.ask(source.file, source.path);
-  into.ask_servers(end);
-  into.ask_nodes(end);
+/// The times of a capture.
+struct DebugTimes {
+  Nanoseconds duration{};
+  Nanoseconds interval{};
+  Nanoseconds pprof_duration{};
+  Nanoseconds pprof_interval{};
+};
+
+Result<DebugTimes> times_of(const DebugOptions& options) {
+  DebugTimes times;
+  times.duration = NOMAD_TRY(
+      parse_duration(options.duration).within("Error parsing duration: " + options.duration));
+  times.interval = NOMAD_TRY(
+      parse_duration(options.interval).within("Error parsing interval: " + options.interval));
+  if (times.interval <= Nanoseconds{0} || times.interval > times.duration)
+    return mistake(fmt::format("Error parsing interval: {} is not between 0 and the duration {}",
+                               options.interval, options.duration));
+  const auto duration
+      = NOMAD_TRY(parse_duration(options.pprof_duration)
+                      .within("Error parsing pprof duration: " + options.pprof_duration));
+  const auto interval
+      = NOMAD_TRY(parse_duration(options.pprof_interval)
+                      .within("Error parsing pprof-interval: " + options.pprof_interval));
+  if (duration < Nanoseconds{0} || interval < Nanoseconds{0})
+    return mistake("Error parsing pprof duration: a time is below 0");
+  times.pprof_duration = std::min(duration, times.duration);
+  times.pprof_interval = std::min(interval, times.pprof_duration);
+  return times;
+}
+
+/// Asks again and again until `end`.
+void capture(Capture& into, Nanoseconds interval, Clock::time_point end) {
   for (unsigned number = 0;; ++number) {
     std::cout << fmt::format("    Capture interval {:04}\n", number) << std::flush;
     for (const auto& source : repeated)
       into.ask(fmt::format("intervals/{:04}/{}", number, source.file), source.path);
     const auto next = std::min(end, Clock::now() + interval);
     std::this_thread::sleep_until(next);
-    if (next >= end) break;
+    if (next >= end) return;
   }
-  into.finish();
 }
 
-Result<int> save(const DebugOptions& options, const Capture& captured) {
+Result<int> save(const DebugOptions& options, const std::map<std::string, std::string>& files) {
   const auto name = "nomad-debug-" + stamp();
   if (!options.output.empty()) {
     const auto directory = (fs::path{options.output} / name).string();
-    NOMAD_TRY(write_directory(directory, captured.files()).within("Error creating output"));
+    NOMAD_TRY(write_directory(directory, files).within("Error creating output"));
     std::cout << "Created debug directory: " << directory << '\n';
     return 0;
   }
   const auto path = name + ".tar.gz";
-  NOMAD_TRY(write_archive(path, name, captured.files()).within("Error creating archive"));
+  NOMAD_TRY(write_archive(path, name, files).within("Error creating archive"));
   std::cout << "Created debug archive: " << path << '\n';
   return 0;
 }
@@ -241,22 +266,30 @@ Result<int> save(const DebugOptions& options, const Capture& captured) {
 Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
   DebugOptions command{
       "operator debug [options]",
-      "Collects state, logs and metrics of a cluster over a while into an archive."};
+      "Collects state, logs, metrics and profiles of a cluster over a while into an "
+      "archive. Jobs' specifications, variables and keys are left out."};
   if (auto code = command.parse(arguments, WordCount{})) return *code;
-  const auto duration = NOMAD_TRY(
-      parse_duration(command.duration).within("Error parsing duration: " + command.duration));
-  const auto interval = NOMAD_TRY(
-      parse_duration(command.interval).within("Error parsing interval: " + command.interval));
-  if (interval <= Nanoseconds{0} || interval > duration)
-    return mistake(fmt::format("Error parsing interval: {} is not between 0 and the duration {}",
-                               command.interval, command.duration));
+  const auto times = NOMAD_TRY(times_of(command));
+  const auto topics
+      = NOMAD_TRY(parse_event_topics(command.event_topic).within("Error parsing event topics"));
+  if (command.event_index < 0) return mistake("Event stream index must be greater than zero");
   auto api = NOMAD_TRY(Api::make(command.common).within("Error creating API client"));
+  auto profiles = NOMAD_TRY(Api::make(command.common).within("Error creating API client"));
   NOMAD_TRY(api.get("/v1/agent/self").within("Failed to retrieve agent information"));
-  std::cout << fmt::format("Starting debugger...\n\n     Interval: {}\n     Duration: {}\n\n",
-                           command.interval, command.duration);
-  Capture captured{api, command};
-  capture(captured, duration, interval);
-  return save(command, captured);
+  std::cout << fmt::format(
+      "Starting debugger...\n\n        Interval: {}\n        Duration: {}\n  pprof Interval: {}\n  "
+      "pprof Duration: {}\n\n",
+      command.interval, command.duration, command.pprof_interval, command.pprof_duration);
+  const auto end = Clock::now() + times.duration;
+  Capture captured{api, command, end};
+  captured.follow_events(topics);
+  for (const auto& source : once)
+    captured.ask(source.file, source.path);
+  captured.ask_servers();
+  captured.ask_nodes();
+  captured.follow_profiles(std::move(profiles), times.pprof_duration, times.pprof_interval);
+  capture(captured, times.interval, end);
+  return save(command, captured.finish());
 }
 
 }  // namespace nomad::cli

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -221,14 +222,21 @@ Result<int> run_snapshot_inspect(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_snapshot_state(const std::vector<std::string>& arguments) {
-  Arguments parser{"operator snapshot state <file>",
+  Arguments parser{"operator snapshot state [options] <file>",
                    "Prints the state of a snapshot file as JSON. Variables stay sealed."};
+  auto& expression
+      = parser.option("filter", "Only the objects for which the expression holds, of every kind.");
   if (auto code = parser.parse(arguments, one_word("<file>"))) return *code;
+  std::optional<query::Filter> filter;
+  if (!expression.empty())
+    filter.emplace(
+        NOMAD_TRY(query::Filter::compile(expression)
+                      .within(fmt::format("Invalid filter expression {}", quote(expression)))));
   const auto unpacked
       = NOMAD_TRY(Unpacked::open(parser.positional()[0]).within("Failed to read archive file"));
   const auto tables
       = NOMAD_TRY(read_tables(unpacked->state_path()).within("Failed to read archive file"));
-  print_json(describe_state(tables, unpacked->meta()));
+  print_json(describe_state(tables, unpacked->meta(), filter ? &*filter : nullptr));
   return 0;
 }
 

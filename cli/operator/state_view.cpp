@@ -9,37 +9,44 @@
 namespace nomad::cli {
 namespace {
 
+/// Appends the row if it is wanted.
+template <class Row>
+void add_row(boost::json::array& rows, const Row& row, const query::Filter* filter) {
+  if (filter != nullptr && !filter->matches(row).value_or(false)) return;
+  if (auto shown = parse_json(to_json(row))) rows.push_back(std::move(*shown));
+}
+
 template <class T>
 void add_rows(boost::json::object& out,
               std::string_view name,
-              const state::PersistentMap<Object<T>>& table) {
+              const state::PersistentMap<Object<T>>& table,
+              const query::Filter* filter) {
   boost::json::array rows;
-  for (const auto& entry : table.all()) {
-    auto row = parse_json(to_json(*entry.value()));
-    if (row) rows.push_back(std::move(*row));
-  }
+  for (const auto& entry : table.all())
+    add_row(rows, *entry.value(), filter);
   out[boost::json::string_view{name.data(), name.size()}] = std::move(rows);
 }
 
 }  // namespace
 
-boost::json::object describe_state(const state::Tables& tables, const storage::ArchiveMeta& meta) {
+boost::json::object describe_state(const state::Tables& tables,
+                                   const storage::ArchiveMeta& meta,
+                                   const query::Filter* filter) {
   boost::json::object out;
-  add_rows(out, "Jobs", tables.jobs);
-  add_rows(out, "JobVersions", tables.job_versions);
-  add_rows(out, "JobSummaries", tables.job_summaries);
-  add_rows(out, "Nodes", tables.nodes);
-  add_rows(out, "NodePools", tables.node_pools);
-  add_rows(out, "Namespaces", tables.namespaces);
-  add_rows(out, "Evals", tables.evals);
-  add_rows(out, "Deployments", tables.deployments);
-  add_rows(out, "Services", tables.services);
-  add_rows(out, "Variables", tables.variables);
-  add_rows(out, "RootKeyMeta", tables.root_keys);
+  add_rows(out, "Jobs", tables.jobs, filter);
+  add_rows(out, "JobVersions", tables.job_versions, filter);
+  add_rows(out, "JobSummaries", tables.job_summaries, filter);
+  add_rows(out, "Nodes", tables.nodes, filter);
+  add_rows(out, "NodePools", tables.node_pools, filter);
+  add_rows(out, "Namespaces", tables.namespaces, filter);
+  add_rows(out, "Evals", tables.evals, filter);
+  add_rows(out, "Deployments", tables.deployments, filter);
+  add_rows(out, "Services", tables.services, filter);
+  add_rows(out, "Variables", tables.variables, filter);
+  add_rows(out, "RootKeyMeta", tables.root_keys, filter);
   boost::json::array allocs;
   for (const auto& entry : tables.allocs.all())
-    if (auto row = parse_json(to_json(entry.value()->alloc.reader())))
-      allocs.push_back(std::move(*row));
+    add_row(allocs, entry.value()->alloc.reader(), filter);
   out["Allocs"] = std::move(allocs);
   out["SnapshotMeta"] = boost::json::array{boost::json::object{
       {"ID", meta.id}, {"Index", meta.index}, {"Term", meta.term}, {"Version", meta.version}}};

@@ -7,14 +7,18 @@
 #include <boost/json/object.hpp>
 
 #include "runtime/base/result.hpp"
+#include "runtime/query/filter.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "runtime/state/tables.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 
 namespace nomad::cli {
 
-/// The tables as the API shows their rows. Variables stay sealed.
-boost::json::object describe_state(const state::Tables& tables, const storage::ArchiveMeta& meta);
+/// The tables as the API shows their rows. Variables stay sealed. With a filter only the rows for
+/// which it holds: one that it can't be asked of, because its kind has no such field, is left out.
+boost::json::object describe_state(const state::Tables& tables,
+                                   const storage::ArchiveMeta& meta,
+                                   const query::Filter* filter = nullptr);
 
 /// Of a snapshot file.
 Result<state::Tables> read_tables(const std::string& path);

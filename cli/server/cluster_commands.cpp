@@ -1,16 +1,13 @@
-// server members, system gc, agent-info, monitor, status, operator api: the cluster as a whole.
+// server members, system gc, agent-info, monitor, status: the cluster as a whole.
 #include <algorithm>
 #include <iostream>
-#include <limits>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
-#include "cli/input.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
-#include "cli/output/terminal_text.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
 
@@ -153,54 +150,6 @@ Result<int> run_status(const std::vector<std::string>& arguments) {
       std::cerr << item.text() << '\n';
   }
   return 1;
-}
-
-Result<int> run_operator_api(const std::vector<std::string>& arguments) {
-  Arguments parser{"operator api [options] <path>", "Sends a request to the API."};
-  CommonFlags common{parser};
-  auto& method = parser.option("X", "The method; GET, or PUT when there is a body on stdin.");
-  auto& headers = parser.list("H", "A header, name: value; may stand several times.");
-  auto& filter = parser.option("filter", "A filter expression.");
-  auto& verbose = parser.flag("v", "Shows the answer's status and headers on stderr.");
-  parser.flag("verbose", verbose, "The same.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1) return parser.misuse("A path or URL is required");
-  std::string path = parser.positional()[0];
-  if (!path.starts_with('/')) path = "/v1/" + path;
-  auto options = NOMAD_TRY(common.client_options().within("Error initializing client"));
-  for (const auto& header : headers) {
-    const auto colon = header.find(':');
-    if (colon == std::string::npos)
-      return parser.misuse(fmt::format("-H {}: expected \"name: value\"", quote(header)));
-    const auto value = header.find_first_not_of(' ', colon + 1);
-    options.headers.push_back(
-        {header.substr(0, colon), value == std::string::npos ? "" : header.substr(value)});
-  }
-  const auto add = [&path](std::string_view name, const std::string& value) {
-    if (value.empty()) return;
-    path += fmt::format("{}{}={}", path.find('?') == std::string::npos ? '?' : '&', name,
-                        percent_encode(value));
-  };
-  add("namespace", common.ns);
-  add("region", common.region);
-  add("filter", filter);
-  net::ClientRequest request{
-      .method = method.empty() ? "GET" : method, .target = path, .headers = {}, .body = {}};
-  if (method == "PUT" || method == "POST" || method == "DELETE")
-    request.body = NOMAD_TRY(read_input("-", std::numeric_limits<std::size_t>::max()));
-  auto client
-      = NOMAD_TRY(net::HttpClient::make(std::move(options)).within("Error initializing client"));
-  auto response = client.send(request);
-  if (!response) return fail("Error making request", response.error());
-  if (verbose) {
-    std::cerr << "< HTTP/1.1 " << response->status << '\n';
-    for (const auto& header : response->headers)
-      std::cerr << "< " << header.name << ": " << header.value << '\n';
-  }
-  const RawOutput raw;
-  std::cout << response->body;
-  if (!response->body.empty() && response->body.back() != '\n') std::cout << '\n';
-  return response->status / 100 == 2 ? 0 : 1;
 }
 
 }  // namespace nomad::cli

@@ -146,6 +146,8 @@ class RestoredKeysTest(unittest.TestCase):
 
 
 class LookTest(OperatorCase):
+    blocks = "enable_debug = true\n"
+
     def test_looking_on(self):
         leader = self.start()
         follower = next(s for s in self.servers if s is not leader)
@@ -177,6 +179,8 @@ class LookTest(OperatorCase):
             shown = self.ok(follower, "operator", "snapshot", "inspect", saved)
             self.assertRegex(shown, r"(?m)^Index +\d+$")
             self.assertIn('"kept"', self.ok(follower, "operator", "snapshot", "state", saved))
+            filtered = json.loads(self.ok(follower, "operator", "snapshot", "state", "-filter", 'ID == "kept"', saved))
+            self.assertEqual((["kept"], [], []), ([job["ID"] for job in filtered["Jobs"]], filtered["Nodes"], filtered["Evals"]))
             self.assertEqual(1, follower.run("operator", "snapshot", "inspect", saved + "x").returncode)
 
         with self.subTest("debug"):

@@ -254,7 +254,8 @@ class RestoreTest(harness.AgentTest):
 
 class DebugTest(harness.AgentTest):
     """What `operator debug` collects may be handed to strangers."""
-    config = 'server {\n  encrypt = "cg8StVXbQJ0gPvMd9o7yrg=="\n  allow_unsupported_blocks = true\n}\n'
+    config = 'enable_debug = true\n'
+    config += 'server {\n  encrypt = "cg8StVXbQJ0gPvMd9o7yrg=="\n  allow_unsupported_blocks = true\n}\n'
 
     def test_the_archive_has_no_secrets(self):
         job = harness.job("secretive")
@@ -265,16 +266,19 @@ class DebugTest(harness.AgentTest):
         self.agent.wait_for_allocs("secretive", "running")
         wait_until(lambda: self.agent.put("/v1/var/place", {"Items": {"k": SECRET}}).status == 200,
                    what="a variable")
-        self.agent.run("operator", "debug", "-duration", "1s", "-interval", "1s",
-                       "-output", self.agent.dir, check=True)
+        self.agent.run("operator", "debug", "-duration", "1s", "-interval", "1s", "-event-topic", "all",
+                       "-event-index", "1", "-output", self.agent.dir, check=True)
         found = {}
         for folder, _, files in os.walk(glob.glob(f"{self.agent.dir}/nomad-debug-*")[0]):
             for name in files:
-                with open(os.path.join(folder, name)) as f:
+                with open(os.path.join(folder, name), errors="replace") as f:
                     found[os.path.relpath(f.name, self.agent.dir)] = f.read()
         self.assertGreater(len(found), 15, found.keys())
         self.assertTrue(any("secretive" in text for text in found.values()))
         self.assertFalse([name for name in found if name.endswith(".error")])
+        self.assertEqual(2, len([name for name in found if name.endswith("profile_0000.prof")]), found.keys())
+        events = [json.loads(line) for name, text in found.items() if name.endswith("eventstream.json") for line in text.splitlines()]
+        self.assertIn("secretive", [event["Key"] for event in events if event["Topic"] == "Job"])
         for name, text in found.items():
             for secret in (SECRET, "cg8StVXbQJ0gPvMd9o7yrg"):
                 self.assertNotIn(secret, text, name)

@@ -2,6 +2,7 @@
 // terminal who runs commands against it.
 #pragma once
 
+#include <deque>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -27,7 +28,13 @@ public:
   /// stands for the request's body, percent-encoded.
   void answer(const std::string& request, std::string body, unsigned status = 200) {
     const std::lock_guard lock{guard_};
-    answers_[request] = {status, std::move(body)};
+    answers_[request] = {{status, std::move(body)}};
+  }
+
+  /// What the same is answered with after it was asked once; the last one for good.
+  void then(const std::string& request, std::string body, unsigned status = 200) {
+    const std::lock_guard lock{guard_};
+    answers_[request].emplace_back(status, std::move(body));
   }
 
   /// What the next page of that list has as its token.
@@ -78,8 +85,9 @@ private:
     const auto known = answers_.find(std::string{request.method} + ' ' + std::string{request.path});
     net::Response response;
     response.content_type = "application/json";
-    response.status = known == answers_.end() ? 404 : known->second.first;
-    response.body = known == answers_.end() ? "not found" : known->second.second;
+    response.status = known == answers_.end() ? 404 : known->second.front().first;
+    response.body = known == answers_.end() ? "not found" : known->second.front().second;
+    if (known != answers_.end() && known->second.size() > 1) known->second.pop_front();
     if (const auto at = response.body.find("@body@"); at != std::string::npos)
       response.body.replace(at, 6, percent_encode(request.body));
     response.headers.push_back({"X-Nomad-Index", "7"});
@@ -88,7 +96,7 @@ private:
   }
 
   std::mutex guard_;  ///< Of what the agent's thread reads.
-  std::map<std::string, std::pair<unsigned, std::string>> answers_;
+  std::map<std::string, std::deque<std::pair<unsigned, std::string>>> answers_;
   std::string next_token_;
 };
 

@@ -92,3 +92,38 @@ TEST_CASE_FIXTURE(Evals, "eval status: what means no evaluation is said") {
   CHECK(run(run_eval_status, {"2222"}) == 1);
   CHECK(err == "No evaluation(s) with prefix or id \"2222\" found");
 }
+
+TEST_CASE_FIXTURE(test::FakeAgent, "eval list -monitor: tells of each until none is pending") {
+  const auto listed = [](std::string_view a, std::string_view b) {
+    std::string list = R"([{"ID":"11111111-a","JobID":"web","Status":")" + std::string{a} + "\"}";
+    if (!b.empty())
+      list += R"(,{"ID":"22222222-b","JobID":"db","TriggeredBy":"job-register","Status":")"
+              + std::string{b} + "\"}";
+    return list + "]";
+  };
+  const auto script = [&] {
+    answer("GET /v1/evaluations", listed("pending", ""));
+    then("GET /v1/evaluations", listed("pending", "pending"));
+    then("GET /v1/evaluations", listed("complete", "pending"));
+    then("GET /v1/evaluations", listed("complete", "blocked"));
+  };
+
+  script();
+  CHECK(run(run_eval_list, {"-monitor", "-job", "web"}) == 0);
+  CHECK(asked.size() == 4);
+  CHECK(asked.back() == "GET /v1/evaluations?job=web&index=7");
+  for (const auto* part :
+       {"Evaluation \"22222222\" of job \"db\" created by job-register: pending\n",
+        "Evaluation \"11111111\" status changed: \"pending\" -> \"complete\"\n",
+        "Evaluation \"22222222\" status changed: \"pending\" -> \"blocked\"\n"})
+    CHECK(out.find(part) != std::string::npos);
+
+  script();
+  CHECK(run(run_eval_list, {"-monitor", "-t", "{{range .}}{{.Status}} {{end}}"}) == 0);
+  CHECK(out == "complete blocked \n");
+
+  answer("GET /v1/evaluations", listed("pending", ""));
+  then("GET /v1/evaluations", "gone", 500);
+  CHECK(run(run_eval_list, {"-monitor"}) == 1);
+  CHECK(err == "Error querying evaluations: Unexpected response code: 500 (gone)");
+}
