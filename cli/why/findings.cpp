@@ -1,0 +1,103 @@
+#include "cli/why/findings.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/output/describe.hpp"
+#include "cli/output/layout.hpp"
+
+namespace nomad::cli::why {
+namespace {
+
+constexpr std::int64_t waits_long = 10'000'000'000;
+
+std::string job_id(const Facts& facts) {
+  return View{facts.job}["ID"].text();
+}
+
+}  // namespace
+
+std::string headline(const Facts& facts) {
+  const View job{facts.job};
+  std::int64_t running = 0;
+  std::int64_t wanted = 0;
+  for (const auto& alloc : View{facts.allocations}.items())
+    if (alloc["ClientStatus"].text() == "running" && alloc["DesiredStatus"].text() == "run")
+      ++running;
+  for (const auto& group : job["TaskGroups"].items())
+    wanted += group["Count"].number();
+  const auto type = job["Type"].text();
+  const bool is_counted = type == "service" || type == "batch";
+  return fmt::format(
+      "Job \"{}\" ({}, version {}, namespace \"{}\") is {}: {}{}", job_id(facts), type,
+      job["Version"].number(), job["Namespace"].text(), job["Status"].text(),
+      is_counted ? fmt::format("{} of {}", running, wanted) : std::to_string(running),
+      is_counted && wanted == 1 ? " allocation runs" : " allocations run");
+}
+
+void find_in_job(const Facts& facts, std::vector<Finding>& out) {
+  const View job{facts.job};
+  const auto id = job_id(facts);
+  if (job["Stop"].truth()) {
+    out.push_back({.weight = Weight::note,
+                   .what = fmt::format("Job \"{}\" was stopped", id),
+                   .commands = {"nomadctl job run FILE", "nomadctl job history -p " + id}});
+    return;
+  }
+  if (!job["ParameterizedJob"].is_null() && !job["Dispatched"].truth())
+    out.push_back({.weight = Weight::note,
+                   .what = fmt::format("Job \"{}\" runs only when it is dispatched", id),
+                   .commands = {"nomadctl job dispatch " + id}});
+  else if (!job["Periodic"].is_null()) {
+    const bool is_on = job["Periodic"]["Enabled"].is_null() || job["Periodic"]["Enabled"].truth();
+    const auto next = next_launch(job);
+    out.push_back(
+        {.weight = is_on ? Weight::note : Weight::problem,
+         .what = is_on ? fmt::format("Job \"{}\" is periodic: its next launch is {}", id, next)
+                       : fmt::format("The periodic block of job \"{}\" is not enabled", id),
+         .commands = {"nomadctl job periodic force " + id}});
+  }
+  for (const auto& group : job["TaskGroups"].items())
+    if (group["Count"].number() == 0 && job["Type"].text() != "system")
+      out.push_back(
+          {.weight = Weight::note,
+           .what = fmt::format("Group \"{}\" has a count of 0", group["Name"].text()),
+           .commands = {fmt::format("nomadctl job scale {} {} 1", id, group["Name"].text())}});
+}
+
+void find_in_evaluations(const Facts& facts, std::vector<Finding>& out) {
+  const auto evals = View{facts.evaluations}.items();
+  const auto newest = std::ranges::max_element(
+      evals, {}, [](const View& eval) { return eval["CreateIndex"].number(); });
+  if (newest == evals.end()) return;
+  const auto id = shown_id((*newest)["ID"].text(), false);
+  const auto status = (*newest)["Status"].text();
+  if (status == "failed")
+    out.push_back(
+        {.what = fmt::format("Evaluation {} failed: {}", id, (*newest)["StatusDescription"].text()),
+         .commands = {"nomadctl job eval " + job_id(facts)}});
+  const auto waits = facts.now - (*newest)["CreateTime"].number();
+  if (status == "pending" && (*newest)["WaitUntil"].is_null() && waits > waits_long)
+    out.push_back(
+        {.what
+         = fmt::format("Evaluation {} has waited {} for a scheduler", id, short_duration(waits)),
+         .details = {"Schedulers are busy, or pause_eval_broker holds evaluations back"},
+         .commands = {"nomadctl operator scheduler get-config", "nomadctl server members"}});
+}
+
+std::vector<Finding> diagnose(const Facts& facts) {
+  std::vector<Finding> out;
+  find_in_job(facts, out);
+  if (facts.only_alloc.empty()) {
+    find_in_evaluations(facts, out);
+    find_in_placements(facts, out);
+  }
+  find_in_allocations(facts, out);
+  find_in_checks(facts, out);
+  find_in_deployments(facts, out);
+  std::ranges::stable_sort(out, {}, &Finding::weight);
+  return out;
+}
+
+}  // namespace nomad::cli::why

@@ -1,0 +1,92 @@
+#include "cli/why/findings.hpp"
+
+#include "test/unit/cli/why/why_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::cli;
+using namespace nomad::cli::why;
+using boost::json::parse;
+
+TEST_CASE("why: a job that is as it should be") {
+  auto facts = test::facts_of_web();
+  facts.allocations
+      = parse("[" + test::alloc_stub("11111111", R"(,"ClientStatus":"running")") + "]");
+  facts.deployments = parse(R"([{"ID":"d","Status":"successful","CreateIndex":4}])");
+  facts.evaluations = parse(R"([{"ID":"e","Status":"complete","CreateIndex":3}])");
+
+  CHECK(diagnose(facts).empty());
+  CHECK(headline(facts)
+        == "Job \"web\" (service, version 3, namespace \"default\") is running: 1 of 2 allocations "
+           "run");
+}
+
+TEST_CASE("why: jobs of which nothing is to run by themselves") {
+  struct Row {
+    const char* member;
+    const char* told;
+  };
+
+  for (const auto& row : {
+           Row{R"("Stop":true)",
+               ". Job \"web\" was stopped\n  $ nomadctl job run FILE\n  $ nomadctl job history -p "
+               "web\n"},
+           Row{R"("ParameterizedJob":{})",
+               ". Job \"web\" runs only when it is dispatched\n  $ nomadctl job dispatch web\n"},
+           Row{R"("ParameterizedJob":{},"Dispatched":true)", ""},
+           Row{R"("Periodic":{"Enabled":false,"Spec":"0 0 1 1 * 2000","SpecType":"cron"})",
+               "! The periodic block of job \"web\" is not enabled\n  $ nomadctl job periodic "
+               "force "
+               "web\n"},
+           Row{R"("TaskGroups":[{"Name":"g","Count":0}])",
+               ". Group \"g\" has a count of 0\n  $ nomadctl job scale web g 1\n"},
+           Row{R"("TaskGroups":[{"Name":"g","Count":0}],"Type":"system")", ""},
+       }) {
+    const auto& member = row.member;
+    const auto& said = row.told;
+    CAPTURE(member);
+    auto facts = test::facts_of_web();
+    const auto changed = parse("{" + std::string{member} + "}");
+    for (const auto& [name, value] : changed.as_object())
+      facts.job.as_object()[name] = value;
+    CHECK(test::told(diagnose(facts)) == said);
+  }
+}
+
+TEST_CASE("why: a periodic job says when it is launched next") {
+  auto facts = test::facts_of_web();
+  facts.job.as_object()["Periodic"]
+      = parse(R"({"Enabled":true,"Spec":"0 0 * * *","SpecType":"cron"})");
+  const auto said = test::told(diagnose(facts));
+  CHECK(said.starts_with(". Job \"web\" is periodic: its next launch is 2"));
+}
+
+TEST_CASE("why: evaluations that fail or wait") {
+  auto facts = test::facts_of_web();
+  facts.evaluations = parse(
+      R"([{"ID":"11111111-2","Status":"failed","StatusDescription":"too often","CreateIndex":3}])");
+  CHECK(test::told(diagnose(facts))
+        == "! Evaluation 11111111 failed: too often\n  $ nomadctl job eval web\n");
+
+  facts.evaluations
+      = parse(R"([{"ID":"11111111-2","Status":"pending","CreateTime":1,"CreateIndex":3}])");
+  CHECK(test::told(diagnose(facts))
+            .starts_with("! Evaluation 11111111 has waited 1m39s for a scheduler\n"));
+  facts.now = 5'000'000'000;
+  CHECK(diagnose(facts).empty());
+
+  facts.now = 100'000'000'000;
+  facts.evaluations.as_array()[0].as_object()["WaitUntil"] = "2026-01-01T00:00:00Z";
+  CHECK(diagnose(facts).empty());
+}
+
+TEST_CASE("why: problems come before warnings, and these before notes") {
+  auto facts = test::facts_of_web();
+  facts.job.as_object()["ParameterizedJob"] = boost::json::object{};
+  facts.evaluations = parse(R"([{"ID":"e","Status":"failed","StatusDescription":"x"}])");
+  facts.deployments = parse(R"([{"ID":"d","Status":"paused","StatusDescription":"y"}])");
+  const auto found = diagnose(facts);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].weight == Weight::problem);
+  CHECK(found[1].weight == Weight::warning);
+  CHECK(found[2].weight == Weight::note);
+}
