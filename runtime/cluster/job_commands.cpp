@@ -12,7 +12,9 @@
 #include "runtime/cluster/job_rights.hpp"
 #include "runtime/cluster/periodic.hpp"
 #include "runtime/cluster/regions/multiregion.hpp"
+#include "runtime/jobspec/validate/namespace_rules.hpp"
 #include "runtime/jobspec/validate/total_count.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/object/job_kind.hpp"
@@ -283,6 +285,22 @@ Result<> check_count(schema::Job::Reader job, std::int64_t max_count) {
   return total.check(max_count);
 }
 
+namespace {
+
+/// Whether its namespace still takes a version that it took once, and its pool is there.
+Result<> check_place(const state::Snapshot& snapshot, schema::Job::Reader job) {
+  std::vector<std::string> errors;
+  if (const auto ns = snapshot.get_namespace(view(job.getNamespace())))
+    errors = jobspec::namespace_errors(job, *ns);
+  if (const auto pool = view(job.getNodePool()); !pool.empty() && !snapshot.node_pool(pool))
+    errors.push_back(
+        fmt::format("job \"{}\" is in nonexistent node pool \"{}\"", view(job.getId()), pool));
+  if (!errors.empty()) return refused(jobspec::join_errors(errors));
+  return {};
+}
+
+}  // namespace
+
 Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                const access::Asking& asking,
                                std::string_view ns,
@@ -304,6 +322,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   const auto target = snapshot.job_version(ns, job_id, version);
   if (!target) return version_not_found(ns, job_id, version);
   NOMAD_TRY(authorize_contents(asking.who, *target));
+  NOMAD_TRY(check_place(snapshot, *target));
   NOMAD_TRY(check_count(*target, max_count));
   auto warnings
       = NOMAD_TRY(judge_submission(snapshot, asking.who, *target, {.read = read_admission}));

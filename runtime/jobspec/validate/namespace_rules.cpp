@@ -60,6 +60,31 @@ bool allows_pool(PoolRules rules, std::string_view pool) {
   return !fits_any(rules.getDenied(), pool);
 }
 
+/// What of a job a namespace has rules about: views into it.
+struct Needs {
+  std::vector<std::string_view> drivers;  ///< Of each task.
+  std::string_view node_pool;
+};
+
+std::vector<std::string> errors_of(const Needs& job, schema::Namespace::Reader ns) {
+  std::vector<std::string> errors;
+  std::vector<std::string> drivers;
+  if (ns.hasCapabilities())
+    for (const auto driver : job.drivers)
+      if (!allows_driver(ns.getCapabilities(), driver))
+        drivers.push_back(fmt::format("\"{}\"", driver));
+  if (!drivers.empty())
+    errors.push_back(drivers.size() == 1
+                         ? fmt::format("used task driver {} is not allowed in namespace \"{}\"",
+                                       drivers.front(), view(ns.getName()))
+                         : fmt::format("used task drivers [{}] are not allowed in namespace \"{}\"",
+                                       fmt::join(drivers, " "), view(ns.getName())));
+  if (ns.hasNodePoolConfiguration() && !allows_pool(ns.getNodePoolConfiguration(), job.node_pool))
+    errors.push_back(fmt::format("namespace \"{}\" does not allow jobs to use node pool \"{}\"",
+                                 view(ns.getName()), job.node_pool));
+  return errors;
+}
+
 }  // namespace
 
 std::string_view default_node_pool(schema::Namespace::Reader ns) {
@@ -67,26 +92,20 @@ std::string_view default_node_pool(schema::Namespace::Reader ns) {
 }
 
 std::vector<std::string> namespace_errors(const DraftBlock& job, schema::Namespace::Reader ns) {
-  std::vector<std::string> errors;
-  std::vector<std::string> drivers;
-  if (ns.hasCapabilities())
-    job.each("TaskGroups", [&](const DraftBlock& group) {
-      group.each("Tasks", [&](const DraftBlock& task) {
-        if (!allows_driver(ns.getCapabilities(), task.text("Driver")))
-          drivers.push_back(fmt::format("\"{}\"", task.text("Driver")));
-      });
-    });
-  if (!drivers.empty())
-    errors.push_back(drivers.size() == 1
-                         ? fmt::format("used task driver {} is not allowed in namespace \"{}\"",
-                                       drivers.front(), view(ns.getName()))
-                         : fmt::format("used task drivers [{}] are not allowed in namespace \"{}\"",
-                                       fmt::join(drivers, " "), view(ns.getName())));
-  if (const auto pool = job.text("NodePool");
-      ns.hasNodePoolConfiguration() && !allows_pool(ns.getNodePoolConfiguration(), pool))
-    errors.push_back(fmt::format("namespace \"{}\" does not allow jobs to use node pool \"{}\"",
-                                 view(ns.getName()), pool));
-  return errors;
+  Needs needs{.drivers = {}, .node_pool = job.text("NodePool")};
+  job.each("TaskGroups", [&](const DraftBlock& group) {
+    group.each("Tasks",
+               [&](const DraftBlock& task) { needs.drivers.push_back(task.text("Driver")); });
+  });
+  return errors_of(needs, ns);
+}
+
+std::vector<std::string> namespace_errors(schema::Job::Reader job, schema::Namespace::Reader ns) {
+  Needs needs{.drivers = {}, .node_pool = view(job.getNodePool())};
+  for (const auto group : job.getTaskGroups())
+    for (const auto task : group.getTasks())
+      needs.drivers.push_back(view(task.getDriver()));
+  return errors_of(needs, ns);
 }
 
 std::vector<std::string> node_pool_mistakes(PoolRules rules) {

@@ -464,6 +464,40 @@ TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
   CHECK(scale(10, 4).has_error());
 }
 
+TEST_CASE_FIXTURE(Jobs, "job commands: what the namespace takes no more is not reverted to") {
+  put(1);
+  put(2);
+  const auto drivers_of = [this](const char* disabled) {
+    run([disabled](auto command) {
+      auto ns = command.initNamespaceUpsert();
+      ns.setName("default");
+      ns.initCapabilities().initDisabledTaskDrivers(1).set(0, disabled);
+    });
+  };
+  const auto revert = [this] {
+    const auto decision
+        = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 0, {}, 0, seed);
+    return decision ? "" : decision.error().what;
+  };
+  run([this](auto command) {
+    auto job = command.initJobRegister().initJob();
+    fill(job, state::JobSpec{.groups = {{"api", 3}}});
+    job.getTaskGroups()[0].initTasks(1)[0].setDriver("raw_exec");
+  });
+  put(4);
+  const auto to_raw_exec = [this] {
+    const auto decision
+        = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 2, {}, 0, seed);
+    return decision ? "" : decision.error().what;
+  };
+  CHECK(to_raw_exec().empty());
+  drivers_of("raw_exec");
+  CHECK(to_raw_exec()
+        == "1 error occurred:\n\t* used task driver \"raw_exec\" is not allowed in namespace "
+           "\"default\"\n\n");
+  CHECK(revert().empty());
+}
+
 TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoever names it") {
   const auto asking = asking_with(a_only, access::Capability::submit_job);
   const auto refused = [](const auto& result) {

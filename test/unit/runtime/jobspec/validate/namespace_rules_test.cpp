@@ -40,7 +40,9 @@ struct Home {
     const auto flat = nomad::FlatJson::of(job);
     auto draft = JobDraft::decode(flat.root());
     REQUIRE(draft.has_value());
-    return namespace_errors(draft->job(), ns.reader());
+    const auto found = namespace_errors(draft->job(), ns.reader());
+    CHECK(namespace_errors(*draft->freeze(), ns.reader()) == found);
+    return found;
   }
 
   bool takes(const std::string& pool) { return errors({"raw_exec"}, pool).empty(); }
