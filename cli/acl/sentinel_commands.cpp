@@ -1,4 +1,5 @@
 // sentinel apply, delete, list, read: policies of admission.
+#include <algorithm>
 #include <iostream>
 
 #include <boost/json.hpp>
@@ -8,9 +9,25 @@
 #include "cli/input.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/hcl/syntax/json_node.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 
 namespace nomad::cli {
 namespace {
+
+/// Whether the text says itself what policy it is: `policy "name" { … }`. What can't be read the
+/// servers refuse.
+bool is_whole_policy(const std::string& text) {
+  const auto parsed = hcl::parse_hcl1("policy", text);
+  if (!parsed.file) return false;
+  if (const auto* root = parsed.file->json(); root != nullptr)
+    return std::ranges::any_of(root->properties,
+                               [](const auto& each) { return each.name == "policy"; });
+  const auto* body = parsed.file->body();
+  return body != nullptr && std::ranges::any_of(body->blocks, [](const auto* block) {
+           return block->type == "policy";
+         });
+}
 
 Row sentinel_row(const View& policy) {
   return {policy["Name"].text(), policy["Scope"].text(), policy["EnforcementLevel"].text(),
@@ -20,9 +37,11 @@ Row sentinel_row(const View& policy) {
 }  // namespace
 
 Result<int> run_sentinel_apply(const std::vector<std::string>& arguments) {
-  ApiCommand command{"sentinel apply [options] <name> <file>",
-                     "Creates or changes a policy of admission: its rules are in a file (\"-\": "
-                     "stdin), and jobs must keep to them."};
+  ApiCommand command{
+      "sentinel apply [options] <name> <file>",
+      "Creates or changes a policy of admission: its rules are in a file (\"-\": "
+      "stdin), and jobs must keep to them. A file may say scope and level itself: policy "
+      "\"name\" { scope, enforcement, rule }."};
   auto& description = command.option("description", "What the policy is for.");
   auto& scope = command.option("scope", "What it judges: submit-job.");
   auto& level = command.option(
@@ -34,12 +53,17 @@ Result<int> run_sentinel_apply(const std::vector<std::string>& arguments) {
     return *code;
   const auto& name = command.positional()[0];
   const auto rules = NOMAD_TRY(read_input(command.positional()[1]).within("Failed to read file"));
-  const boost::json::object policy{
-      {"Name", name},
-      {"Description", description},
-      {"Scope", command.is_given("scope") ? scope : "submit-job"},
-      {"EnforcementLevel", command.is_given("level") ? level : "advisory"},
-      {"Policy", rules}};
+  const bool is_whole = is_whole_policy(rules);
+  const auto or_else
+      = [&](std::string_view flag, const std::string& given, const char* absent) -> std::string {
+    if (command.is_given(flag)) return given;
+    return is_whole ? "" : absent;
+  };
+  const boost::json::object policy{{"Name", name},
+                                   {"Description", description},
+                                   {"Scope", or_else("scope", scope, "submit-job")},
+                                   {"EnforcementLevel", or_else("level", level, "advisory")},
+                                   {"Policy", rules}};
   auto& api = *NOMAD_TRY(command.connect());
   NOMAD_TRY(api.put("/v1/sentinel/policy/" + segment(name), policy)
                 .within("Error writing Sentinel policy"));

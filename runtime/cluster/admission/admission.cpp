@@ -121,8 +121,31 @@ state::Snapshot state_of_policies(const state::Snapshot& state) {
   return unguarded.index(state::Table::admission_policies) == 0 ? unguarded : state;
 }
 
-std::vector<std::string> admission_mistakes(schema::AdmissionPolicy::Reader policy) {
+/// Sets what the request leaves to the text, if that says what policy it is.
+void take_head(schema::AdmissionPolicy::Builder policy,
+               const AdmissionHead& head,
+               std::vector<std::string>& mistakes) {
+  const auto differs
+      = [&mistakes](std::string_view what, std::string_view is, std::string_view said) {
+          if (is != said)
+            mistakes.push_back(fmt::format("the {} is '{}', and '{}' in the text", what,
+                                           shorten(is), shorten(said)));
+        };
+  if (policy.asReader().getScope().size() == 0) policy.setScope(text(head.scope));
+  if (policy.asReader().getEnforcementLevel().size() == 0)
+    policy.setEnforcementLevel(text(head.level));
+  const auto given = policy.asReader();
+  differs("name", view(given.getName()), head.name);
+  differs("scope", view(given.getScope()), head.scope);
+  if (!head.level.empty())
+    differs("enforcement level", view(given.getEnforcementLevel()), head.level);
+}
+
+std::vector<std::string> admission_mistakes(schema::AdmissionPolicy::Builder draft) {
   std::vector<std::string> mistakes;
+  const auto rules = AdmissionRules::read(copy(draft.asReader().getPolicy()));
+  if (rules && (*rules)->head()) take_head(draft, *(*rules)->head(), mistakes);
+  const auto policy = draft.asReader();
   const auto name = view(policy.getName());
   if (!is_acl_name(name)) mistakes.push_back(fmt::format("invalid name '{}'", shorten(name)));
   if (policy.getDescription().size() > longest_admission_description)
@@ -134,8 +157,7 @@ std::vector<std::string> admission_mistakes(schema::AdmissionPolicy::Reader poli
   if (level != advisory && level != soft_mandatory && level != hard_mandatory)
     mistakes.push_back(fmt::format("invalid enforcement level '{}': it must be one of {}, {}, {}",
                                    shorten(level), advisory, soft_mandatory, hard_mandatory));
-  if (const auto rules = AdmissionRules::read(copy(policy.getPolicy())); !rules)
-    mistakes.push_back("failed to parse policy: " + rules.error().what);
+  if (!rules) mistakes.push_back("failed to parse policy: " + rules.error().what);
   return mistakes;
 }
 
@@ -145,14 +167,15 @@ Result<Decision> decide_put_admission(const state::Snapshot& state,
                                       const access::Asking& asking,
                                       schema::AdmissionPolicy::Reader policy) {
   NOMAD_TRY(access::authorize(asking, {}));
-  if (const auto mistakes = admission_mistakes(policy); !mistakes.empty())
+  Draft<schema::AdmissionPolicy> draft{policy};
+  if (const auto mistakes = admission_mistakes(*draft); !mistakes.empty())
     return Error{Errc::invalid_argument,
                  fmt::format("sentinel policy invalid: {}", jobspec::join_errors(mistakes))};
   ContentHash hash;
-  for (const auto part : {policy.getName(), policy.getDescription(), policy.getScope(),
-                          policy.getEnforcementLevel(), policy.getPolicy()})
+  const auto whole = draft.reader();
+  for (const auto part : {whole.getName(), whole.getDescription(), whole.getScope(),
+                          whole.getEnforcementLevel(), whole.getPolicy()})
     hash.add(part);
-  Draft<schema::AdmissionPolicy> draft{policy};
   draft->setHash(hash.finish());
   return decide_put<AdmissionPolicies>(state, asking, draft.reader());
 }

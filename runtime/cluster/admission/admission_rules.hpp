@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,10 @@
 #include "schema/admission.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
+
+namespace nomad::access {
+struct RuleItem;
+}
 
 namespace nomad::cluster {
 
@@ -41,16 +46,27 @@ struct Submission {
   schema::AdmissionRequest::Reader request;  ///< Who submits it.
 };
 
+/// What a text that is one block says of itself: `policy "name" { scope = …, enforcement = … }`.
+struct AdmissionHead {
+  std::string name;
+  std::string scope;  ///< Empty: it does not say.
+  std::string level;  ///< The same.
+};
+
 /// Immutable.
 class AdmissionRules {
 public:
-  /// There must be a rule. The error says where it is: "At 3:14: …", `rule "x": 1:5 (4): …`.
+  /// Of rules, or of one block `policy` that has them. There must be a rule. The error says where
+  /// it is: "At 3:14: …", `rule "x": 1:5 (4): …`.
   static Result<std::shared_ptr<const AdmissionRules>> read(std::string text);
 
   /// What does not hold: one line a rule, its name and message, or why it cannot be evaluated.
   std::vector<std::string> broken_by(const Submission& job, Work& work) const;
 
   const std::string& text() const { return text_; }
+
+  /// Nothing: the text is rules alone.
+  const std::optional<AdmissionHead>& head() const { return head_; }
 
 private:
   struct Rule {
@@ -61,7 +77,16 @@ private:
 
   explicit AdmissionRules(std::string text) : text_{std::move(text)} {}
 
+  Result<> add_all(const std::vector<access::RuleItem>& items);
+  Result<> add_block(const access::RuleItem& item);
+  Result<> add_block_of_policy(const access::RuleItem& item);
+  Result<> add(std::uint32_t at,
+               std::string name,
+               const std::optional<std::string>& condition,
+               const std::optional<std::string>& message);
+
   std::string text_;
+  std::optional<AdmissionHead> head_;
   std::vector<Rule> rules_;
 };
 

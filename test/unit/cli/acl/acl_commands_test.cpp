@@ -243,6 +243,11 @@ TEST_CASE_FIXTURE(Access, "sentinel: policies are written, listed, read and remo
   CHECK(written().find(
             R"("Description":"d","Scope":"submit-job","EnforcementLevel":"hard-mandatory")")
         != std::string::npos);
+  for (const auto* whole :
+       {"policy \"p\" { enforcement = \"advisory\" }", R"({"policy":{"p":{}}})"}) {
+    CHECK(run(run_sentinel_apply, {"p", file(whole)}) == 0);
+    CHECK(written().find(R"("Scope":"","EnforcementLevel":"")") != std::string::npos);
+  }
   CHECK(run(run_sentinel_apply, {"p"}) == 1);
   CHECK(run(run_sentinel_list, {}) == 0);
   CHECK(out == "Name  Scope       Enforcement Level  Description\n"

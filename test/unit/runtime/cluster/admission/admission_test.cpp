@@ -271,6 +271,23 @@ TEST_CASE_FIXTURE(Admissions,
   CHECK(decide_put_admission(now(), stranger, policy.reader()).error()
         == access::permission_denied());
 
+  // What is left out, a text that says it itself decides.
+  policy->setName("images");
+  policy->setDescription("");
+  policy->setScope("");
+  policy->setEnforcementLevel("");
+  policy->setPolicy(
+      text("policy \"images\" {\nenforcement = \"hard-mandatory\"\n" + pinned + "\n}"));
+  const auto whole = decide_put_admission(now(), manager, policy.reader());
+  REQUIRE(whole.has_value());
+  CHECK(view(whole->command->getAdmissionPolicyUpsert().getScope()) == "submit-job");
+  CHECK(view(whole->command->getAdmissionPolicyUpsert().getEnforcementLevel()) == "hard-mandatory");
+  policy->setName("other");
+  policy->setEnforcementLevel("advisory");
+  CHECK(decide_put_admission(now(), manager, policy.reader()).error().what
+        == "sentinel policy invalid: 2 errors occurred:\n\t* the name is 'other', and 'images' in "
+           "the text\n\t* the enforcement level is 'advisory', and 'hard-mandatory' in the text\n\n");
+
   for (int i = 0; i < 128; ++i)
     put(fmt::format("p{}", i), "advisory", pinned);
   put("p7", "advisory", pinned);
