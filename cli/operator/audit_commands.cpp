@@ -43,7 +43,7 @@ Result<> verify_part(audit::Verifier& verifier, const std::string& path) {
   return {};
 }
 
-/// Says what was found; the exit code.
+/// Says what was found; the exit code. An audit log that has no line has been emptied.
 int report(const audit::Verifier& verifier, const std::string& known_hash) {
   for (const auto& finding : verifier.findings())
     std::cout << finding.file << ':' << finding.line << ": " << finding.what << '\n';
@@ -52,12 +52,17 @@ int report(const audit::Verifier& verifier, const std::string& known_hash) {
   if (verifier.lacks_expected())
     std::cout << "No line has the hash " << known_hash
               << ": the log ends before it, or was written anew\n";
+  const bool is_empty = verifier.first_number() == 0 && verifier.found() == 0;
+  if (is_empty) std::cout << "There is no line: the files are empty, and an audit log never is\n";
+  if (verifier.first_number() > 1)
+    std::cout << "No file has what is before line number " << verifier.first_number()
+              << ": it was removed with old files, or cut off\n";
   std::cout << verifier.good_lines() << " lines are as they were written";
   if (verifier.first_number() > 0)
     std::cout << ", from number " << verifier.first_number() << " to number "
               << verifier.last().number << "\nNewest hash: " << verifier.last().hash;
   std::cout << '\n';
-  return verifier.found() == 0 && !verifier.lacks_expected() ? 0 : 1;
+  return verifier.found() == 0 && !is_empty && !verifier.lacks_expected() ? 0 : 1;
 }
 
 }  // namespace
