@@ -239,11 +239,11 @@ TEST_CASE("keyring: a key in use goes by force alone, and what it has sealed say
   const auto old = copy(fixture.state().now().active_root_key()->getKeyId());
   const auto key = "/v1/operator/keyring/key/" + old;
   CHECK(fixture.refusal("DELETE", key + "?force=true", "")
-        == "500 active root key cannot be deleted - call rotate first");
+        == "400 active root key cannot be deleted - call rotate first");
   REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate").status == 200);
   for (const auto* kept : {"", "?force=false"})
     CHECK(fixture.refusal("DELETE", key + kept, "")
-              .starts_with("500 root key in use, cannot delete: it has sealed 1 variable; "));
+              .starts_with("400 root key in use, cannot delete: it has sealed 1 variable; "));
   CHECK(fixture.refusal("DELETE", key + "?force=perhaps", "")
         == "400 invalid force parameter: expected true or false");
 
