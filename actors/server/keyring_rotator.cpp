@@ -1,14 +1,16 @@
 #include "actors/server/keyring_rotator.hpp"
 
-#include <algorithm>
-#include <functional>
 #include <map>
+#include <variant>
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/overloaded.hpp"
+#include "runtime/cluster/variable_commands.hpp"
+#include "runtime/keyring/keyring_machine.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::server {
@@ -19,12 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto write_timeout = 10s;
 
 constexpr auto complaint_pause = 1min;
-
-constexpr std::chrono::nanoseconds first_pause = 1s;
-constexpr std::chrono::nanoseconds longest_pause = 1min;
-
-/// A server that does not lead acts at every third look only: mostly the leader was there first.
-constexpr unsigned patience_of_followers = 3;
 
 struct LookAtKeys {
   using is_message = void;
@@ -60,20 +56,15 @@ Object<schema::RootKey> in_state(const Object<schema::RootKey>& key, schema::Roo
   return draft.freeze();
 }
 
-/// What asks a wrapping key, and is tried again after a while if it fails.
-struct Wrapping {
-  using Time = std::chrono::steady_clock::time_point;
+namespace keyring_action = keyring::keyring_action;
 
-  bool is_due(Time now) const { return !is_under_way && now >= next; }
-
-  void fail(Time now) {
-    pause = std::min<std::chrono::nanoseconds>(pause * 2, longest_pause);
-    next = now + pause;
-  }
-
-  bool is_under_way = false;
-  std::chrono::nanoseconds pause = first_pause / 2;
-  Time next = Time::min();
+/// What the machine's facts were found in.
+struct Looked {
+  security::Keyring::Rows keys = {};
+  security::Keyring::Holders holders = {};
+  Object<schema::KeyHolder> own = {};
+  state::Snapshot snapshot = {};  ///< Of a leader, as is the next.
+  keyring::KeyringDuties duties = {};
 };
 
 struct KeyringRotatorState {
@@ -87,29 +78,41 @@ struct KeyringRotatorState {
   SealedLink servers;
   KeyringRotatorOptions options;
   Random random{0};
-  bool leads = false;
-  unsigned looks_as_follower = 0;
+  keyring::KeyringMachine machine;
   /// When was warned of last, by what failed.
   std::map<std::string, std::chrono::steady_clock::time_point> told_at;
-  Wrapping making;                           ///< Of a new key.
-  std::map<std::string, Wrapping> wrapping;  ///< Of stored keys, by their ids.
-  unsigned writing = 0;  ///< Commands without an answer; the next look waits for them.
+  Looked looked;
+
+  Nanoseconds now() const { return self->now().time_since_epoch(); }
+
+  void go_on() {
+    for (auto actions = machine.take(); !actions.empty(); actions = machine.take())
+      for (const auto& action : actions)
+        std::visit(Overloaded{[this](const keyring_action::Look&) { look(); },
+                              [this](const keyring_action::Register&) { register_server(); },
+                              [this](const keyring_action::MakeKey& it) { make_key(it); },
+                              [this](const keyring_action::Wrap& it) { wrap(it.key_id); },
+                              [this](const keyring_action::Share& it) { share(it.key_ids); },
+                              [this](const keyring_action::DoDuties&) { do_duties(); }},
+                   action);
+  }
 
   void write(const Object<schema::Command>& command,
              std::string what,
-             std::function<void()> refused = {}) {
-    ++writing;
+             keyring::KeyringMachine::Subject of = {}) {
+    machine.writing();
     NOMAD_FAILPOINT("server.before_key_write");
     self->request(servers, write_timeout, WriteSealed{command})
         .then(
-            [this](const SealedWritten&) {
+            [this, of](const SealedWritten&) {
               NOMAD_FAILPOINT("server.after_key_write");
-              if (--writing == 0) look();  // the next thing to do may depend on what was written
+              machine.written(true, of, now());
+              go_on();
             },
-            [this, what = std::move(what), refused = std::move(refused)](const Error& err) {
-              --writing;  // tried again at the next look
-              if (refused) refused();
-              complain(what, err.what, leads && err.code != Errc::conflict);
+            [this, what = std::move(what), of](const Error& err) {
+              machine.written(false, of, now());
+              complain(what, err.what, machine.leads() && err.code != Errc::conflict);
+              go_on();
             });
   }
 
@@ -123,105 +126,97 @@ struct KeyringRotatorState {
     if (is_worth_saying) told_at[what] = now;
   }
 
-  /// Sees to it that the state knows this server by the keys that it has. Whether it does.
-  bool is_known(const state::Snapshot& snapshot) {
-    const auto known = snapshot.key_holder(view(keyring->holder()->getId()));
-    const bool is_tried = keyring->try_wrapping_keys(rows_of(snapshot), known);
-    const auto own = keyring->holder(known);
-    if (known && known->getPublicKey() == own->getPublicKey() && opens_alike(*known, *own))
-      return true;
-    // One that is registered too early gets wraps that it would not need.
-    if (is_tried) write(cluster::put_key_holder(own), "registering this server's keys");
-    return false;
+  security::Keyring::OtherSecrets others() const {
+    using security::Keyring;
+    return machine.leads() ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
   }
 
   void look() {
-    if (writing != 0) return;
-    if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
     const auto snapshot = store->snapshot();
-    if (!is_known(snapshot)) return;
-    if (leads)
-      serve(snapshot);
-    else
-      share_keys(snapshot);
-  }
-
-  /// Wraps the keys that this server can open for all who lack them. Not the leader's work alone:
-  /// it may be one of those.
-  void share_keys(const state::Snapshot& snapshot) {
-    using security::Keyring;
-    const auto holders = holders_of(snapshot);
-    const auto others = leads ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
-    std::erase_if(wrapping, [&](const auto& one) {
-      const auto key = snapshot.root_key(one.first);
-      return !key || !keyring->lacks_wrap(key);
-    });
-    for (const auto& key : rows_of(snapshot)) {
-      if (keyring->opening(key) != security::Opening::yes) continue;
-      if (leads && keyring->lacks_wrap(key) && wrapping[copy(key->getKeyId())].is_due(self->now()))
-        keyring->rewrap(key, holders, others, when_wrapped(copy(key->getKeyId())));
-      else if (const auto wrapped = keyring->rewrap(key, holders, others))
-        write(cluster::change_root_key(wrapped), "wrapping a root key");
+    looked = {.keys = rows_of(snapshot), .holders = holders_of(snapshot)};
+    const auto known = snapshot.key_holder(view(keyring->holder()->getId()));
+    keyring::KeyringFacts facts{.may_register = keyring->try_wrapping_keys(looked.keys, known)};
+    looked.own = keyring->holder(known);
+    facts.is_known = known && known->getPublicKey() == looked.own->getPublicKey()
+                     && opens_alike(*known, *looked.own);
+    if (facts.is_known && machine.leads()) {
+      looked.snapshot = snapshot;
+      looked.duties = options.decide(snapshot, options.thresholds, unix_now());
+      // After a restore of another cluster's snapshot nobody here may be able to open its key.
+      facts.needs_key = looked.duties.make_key
+                        || keyring->opening(snapshot.active_root_key()) == security::Opening::no;
+      facts.needs_next_key = looked.duties.publish_key;
     }
+    if (facts.is_known)
+      for (const auto& key : looked.keys)
+        facts.keys.push_back({.id = copy(key->getKeyId()),
+                              .is_open = keyring->opening(key) == security::Opening::yes,
+                              .lacks_key = keyring->lacks_wrap(key),
+                              .lacks_wraps = keyring->lacks_wraps(key, looked.holders, others())});
+    machine.look(facts, now());
   }
 
-  /// Writes a changed row once its wrapping key has answered, which nothing else waits for.
-  security::Keyring::Row when_wrapped(const std::string& id) {
-    wrapping[id].is_under_way = true;
-    return actor::turns_of(self).callback([this, id](const Result<Object<schema::RootKey>>& row) {
-      auto& tried = wrapping[id];
-      tried.is_under_way = false;
-      if (!row) {
-        tried.fail(self->now());
-        complain("wrapping a root key", row.error().what, true);
-      } else if (*row) {
-        write(cluster::change_root_key(*row), "wrapping a root key",
-              [this, id] { wrapping[id].fail(self->now()); });
-      }
-    });
+  /// Of those that were looked at.
+  Object<schema::RootKey> key_of(const std::string& id) const {
+    for (const auto& key : looked.keys)
+      if (view(key->getKeyId()) == id) return key;
+    return {};
   }
 
-  /// With a time (Unix nanoseconds) it is active from then on.
-  void make_key(const state::Snapshot& snapshot, std::int64_t publish_time, std::string what) {
-    if (!making.is_due(self->now())) return;
-    making.is_under_way = true;
+  void register_server() {
+    write(cluster::put_key_holder(looked.own), "registering this server's keys");
+  }
+
+  void make_key(const keyring_action::MakeKey& wanted) {
+    const auto publish_time = wanted.is_published ? unix_now() + options.thresholds.prepublish : 0;
+    const std::string what
+        = wanted.is_published ? "publishing the next root key" : "making a root key";
     keyring->make_root_key(
-        make_uuid(random), unix_now(), holders_of(snapshot), publish_time,
-        actor::turns_of(self).callback(
-            [this, what = std::move(what)](const Result<Object<schema::RootKey>>& made) {
-              making.is_under_way = false;
-              if (made)
-                return write(cluster::put_root_key(*made, false), what,
-                             [this] { making.fail(self->now()); });
-              making.fail(self->now());
-              complain(what, made.error().what, true);
-            }));
+        make_uuid(random), unix_now(), looked.holders, publish_time,
+        actor::turns_of(self).callback([this, what](const Result<Object<schema::RootKey>>& made) {
+          machine.made(made.has_value(), now());
+          if (made)
+            write(cluster::put_root_key(*made, false), what, {.is_new_key = true});
+          else
+            complain(what, made.error().what, true);
+          go_on();
+        }));
   }
 
-  void serve(const state::Snapshot& snapshot) {
-    const auto duties = options.decide(snapshot, options.thresholds, unix_now());
-    // After a restore of another cluster's snapshot nobody here may be able to open its key.
-    const auto active = snapshot.active_root_key();
-    if (duties.make_key || keyring->opening(active) == security::Opening::no)
-      make_key(snapshot, 0, "making a root key");
-    else if (duties.publish_key)
-      make_key(snapshot, unix_now() + options.thresholds.prepublish,
-               "publishing the next root key");
-    else if (!making.is_under_way)
-      making = {};
-    share_keys(snapshot);
-    if (writing != 0) return;
-    for (const auto& variable : duties.rekey)
-      rekey(snapshot, variable);
-    rekey_acl(snapshot, duties);
-    for (const auto& key : duties.activate)
+  /// Writes the row once the wrapping key has answered, which nothing else waits for.
+  void wrap(const std::string& id) {
+    keyring->rewrap(
+        key_of(id), looked.holders, others(),
+        actor::turns_of(self).callback([this, id](const Result<Object<schema::RootKey>>& row) {
+          machine.wrapped(id, row.has_value(), now());
+          if (!row)
+            complain("wrapping a root key", row.error().what, true);
+          else if (*row)
+            write(cluster::change_root_key(*row), "wrapping a root key", {.wrapped_key = id});
+          go_on();
+        }));
+  }
+
+  void share(const std::vector<std::string>& ids) {
+    for (const auto& id : ids)
+      if (const auto wrapped = keyring->rewrap(key_of(id), looked.holders, others()))
+        write(cluster::change_root_key(wrapped), "wrapping a root key");
+    machine.shared();
+  }
+
+  void do_duties() {
+    for (const auto& variable : looked.duties.rekey)
+      rekey(looked.snapshot, variable);
+    rekey_acl(looked.snapshot, looked.duties);
+    for (const auto& key : looked.duties.activate)
       write(cluster::change_root_key(in_state(key, schema::RootKeyState::ACTIVE)),
             "activating a published root key");
-    for (const auto& key : duties.retire)
+    for (const auto& key : looked.duties.retire)
       write(cluster::change_root_key(in_state(key, schema::RootKeyState::INACTIVE)),
             "retiring a root key");
-    for (const auto& id : duties.remove)
+    for (const auto& id : looked.duties.remove)
       write(cluster::delete_root_key(id), "removing an unused root key");
+    looked = {};
   }
 
   void rekey(const state::Snapshot& snapshot, const Object<schema::Variable>& variable) {
@@ -238,7 +233,7 @@ struct KeyringRotatorState {
   }
 
   /// The secrets of access control, in one entry. Those that are not ours to open stay.
-  void rekey_acl(const state::Snapshot& snapshot, const cluster::KeyringDuties& duties) {
+  void rekey_acl(const state::Snapshot& snapshot, const keyring::KeyringDuties& duties) {
     if (duties.rekey_tokens.empty() && duties.rekey_methods.empty()) return;
     Draft<schema::Command> draft;
     auto body = draft->initAclReseal();
@@ -293,13 +288,12 @@ KeyringRotatorSelf::behavior_type keyring_rotator(KeyringRotatorState::Self self
 
   return {
       [state](Lead msg) {
-        state->leads = msg.leads;
-        if (!msg.leads) return;
-        if (!state->making.is_under_way) state->making = {};
-        state->look();
+        state->machine.lead(msg.leads);
+        state->go_on();
       },
       [state](LookAtKeys) {
-        state->look();
+        state->machine.tick();
+        state->go_on();
         actor::send_self_after(state->self, state->options.interval, LookAtKeys{});
       },
   };

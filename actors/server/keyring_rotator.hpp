@@ -17,7 +17,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/server/leadership.hpp"
 #include "actors/server/sealed_service.hpp"
-#include "runtime/cluster/variable_commands.hpp"
+#include "runtime/keyring/keyring_duties.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 
@@ -25,12 +25,12 @@ namespace nomad::server {
 
 struct KeyringRotatorOptions {
   std::chrono::nanoseconds interval = std::chrono::seconds{1};
-  cluster::KeyringThresholds thresholds;
+  keyring::KeyringThresholds thresholds;
   std::uint64_t random_seed = 0;  ///< For the ids of keys.
   /// What there is to do.
-  std::function<cluster::KeyringDuties(
-      const state::Snapshot&, const cluster::KeyringThresholds&, std::int64_t now)>
-      decide = cluster::keyring_duties;
+  std::function<keyring::KeyringDuties(
+      const state::Snapshot&, const keyring::KeyringThresholds&, std::int64_t now)>
+      decide = keyring::keyring_duties;
 };
 
 LeaderDuty spawn_keyring_rotator(const actor::Owner& owner,

@@ -1,7 +1,6 @@
 #include "runtime/cluster/variable_commands.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "runtime/base/text.hpp"
@@ -11,9 +10,6 @@ namespace nomad::cluster {
 namespace {
 
 constexpr std::size_t longest_path = 128;
-
-/// Of an identity (jobspec/validate).
-constexpr std::int64_t longest_ttl = 720LL * 3600 * 1'000'000'000;
 
 bool is_path_character(char c) {
   return is_alphanumeric(c) || c == '-' || c == '_' || c == '~' || c == '/';
@@ -168,105 +164,6 @@ bool is_sealed_command(schema::Command::Which which) {
   return which == Which::VARIABLE_APPLY || which == Which::ROOT_KEY_UPSERT
          || which == Which::ROOT_KEY_DELETE || which == Which::ROOT_KEY_FORCED_DELETE
          || which == Which::KEY_HOLDER_UPSERT;
-}
-
-namespace {
-
-/// Of a kind's rows that this root key has sealed at most `most`, behind those of other keys.
-template <class Kind>
-void choose_sealed(const state::Snapshot& snapshot,
-                   std::string_view key,
-                   std::size_t most,
-                   std::vector<state::ObjectOf<Kind>>& chosen) {
-  const auto full = chosen.size() + most;
-  for (const auto& entry : snapshot.rows<Kind>().all()) {
-    if (chosen.size() >= full) return;
-    if (view(entry.value()->getKeyId()) == key) chosen.push_back(entry.value());
-  }
-}
-
-}  // namespace
-
-namespace {
-
-/// When a key began to sign; of two at the same time, in their order.
-std::pair<std::int64_t, std::uint64_t> began(const schema::RootKey::Reader& key) {
-  return {std::max(key.getCreateTime(), key.getPublishTime()), key.getCreateIndex()};
-}
-
-/// When the next key began to sign in this one's place: identities that have an end are signed by
-/// the active one.
-std::int64_t signed_until(const state::Snapshot& snapshot, const Object<schema::RootKey>& key) {
-  auto until = std::numeric_limits<std::int64_t>::max();
-  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
-    const auto& other = *entry.value();
-    if (other.getState() == schema::RootKeyState::PREPUBLISHED || began(other) <= began(*key))
-      continue;
-    until = std::min(until, began(other).first);
-  }
-  return until;
-}
-
-/// Whether anything may still be verified by an old key.
-bool verifies_something(const state::Snapshot& snapshot,
-                        const Object<schema::RootKey>& key,
-                        std::int64_t now) {
-  if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)) return true;
-  return now - signed_until(snapshot, key) < longest_ttl;
-}
-
-bool has_next_key(const state::Snapshot& snapshot) {
-  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
-    if (entry.value()->getState() == schema::RootKeyState::PREPUBLISHED) return true;
-  return false;
-}
-
-}  // namespace
-
-KeyringDuties keyring_duties(const state::Snapshot& snapshot,
-                             const KeyringThresholds& thresholds,
-                             std::int64_t now) {
-  KeyringDuties duties;
-  const auto active = snapshot.active_root_key();
-  const auto age = active ? now - std::max(active->getCreateTime(), active->getPublishTime()) : 0;
-  const bool is_next_known = has_next_key(snapshot);
-  duties.make_key = !active || (age > thresholds.rotation && !is_next_known);
-  duties.publish_key = !duties.make_key && !is_next_known
-                       && thresholds.prepublish < thresholds.rotation
-                       && age > thresholds.rotation - thresholds.prepublish;
-  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
-    const auto& key = entry.value();
-    const bool is_used = snapshot.root_key_in_use(entry.key());
-    switch (key->getState()) {
-      case schema::RootKeyState::ACTIVE:
-        break;
-      case schema::RootKeyState::PREPUBLISHED:
-        if (now >= key->getPublishTime()) duties.activate.push_back(key);
-        break;
-      case schema::RootKeyState::INACTIVE:
-        if (!is_used && now - key->getCreateTime() > thresholds.retention
-            && !verifies_something(snapshot, key, now))
-          duties.remove.emplace_back(entry.key());
-        break;
-      case schema::RootKeyState::REKEYING: {
-        if (!is_used) duties.retire.push_back(key);
-        const std::string prefix = state::join_key(entry.key(), "");
-        const auto full = duties.rekey.size() + thresholds.rekeyed_at_once;
-        for (const auto& use : snapshot.variables_by_key_map().prefix(prefix)) {
-          if (duties.rekey.size() >= full) break;
-          if (const auto* found = snapshot.variables_map().find(use.key().substr(prefix.size())))
-            duties.rekey.push_back(*found);
-        }
-        if (!snapshot.tables().acl_sealed_by_key.contains(entry.key())) break;
-        choose_sealed<state::kind::AclTokens>(snapshot, entry.key(), thresholds.rekeyed_at_once,
-                                              duties.rekey_tokens);
-        choose_sealed<state::kind::AclAuthMethods>(
-            snapshot, entry.key(), thresholds.rekeyed_at_once, duties.rekey_methods);
-        break;
-      }
-    }
-  }
-  return duties;
 }
 
 }  // namespace nomad::cluster

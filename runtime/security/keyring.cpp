@@ -1,10 +1,10 @@
 #include "runtime/security/keyring.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include <sodium.h>
 
+#include "runtime/keyring/wrap_plan.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/security/key_files.hpp"
 #include "runtime/security/unopened_keys.hpp"
@@ -15,18 +15,11 @@ namespace {
 /// Who holds a configured secret; alone, the name of wraps made before names had fingerprints.
 constexpr std::string_view secret_holders = "encrypt";
 
-/// So long a wrapping key that failed to open a root key is not asked for it again.
-constexpr std::int64_t pause_after_failure = 5'000'000'000;
-
 /// Keys that were made and not used yet. Each is there for a moment, unless its row is refused.
 constexpr std::size_t most_fresh_keys = 4;
 
 /// What a wrapping key is tried with that has wrapped no root key.
 constexpr std::string_view trial = "trial of a wrapping key";
-
-bool is_of_secret(std::string_view recipient) {
-  return recipient.substr(0, recipient.find(' ')) == secret_holders;
-}
 
 std::string first_digits(const unsigned char* bytes, std::size_t size) {
   char digits[2 * 8 + 1] = {};
@@ -114,6 +107,15 @@ Object<schema::RootKey> with_wraps(schema::RootKey::Reader key, const std::vecto
   return draft.freeze();
 }
 
+/// Of the wrap that the row has for the recipient; empty without one.
+std::optional<Bytes> sealed_for(schema::RootKey::Reader key, std::string_view recipient) {
+  for (const auto wrap : key.getWraps()) {
+    const auto sealed = span_of(wrap.getSealed());
+    if (view(wrap.getRecipient()) == recipient) return Bytes{sealed.begin(), sealed.end()};
+  }
+  return std::nullopt;
+}
+
 /// Whether the server says that it can use the wrapping key of that name.
 bool can_use(schema::KeyHolder::Reader holder, std::string_view name) {
   for (const auto one : holder.getOpens())
@@ -167,7 +169,7 @@ Object<schema::KeyHolder> Keyring::holder(const Object<schema::KeyHolder>& known
   {
     const std::lock_guard lock{guard_};
     for (const auto& key : wrapping_keys())
-      if (key->is_local() || proven_.contains(key->name())
+      if (key->is_local() || attempts_.is_proven(key->name())
           || (known && can_use(*known, key->name())))
         names.push_back(key->name());
   }
@@ -243,7 +245,7 @@ void Keyring::keep_fresh(std::string_view id, std::shared_ptr<const Secret> root
 std::shared_ptr<const Secret> Keyring::keep(std::string_view id, Secret root_key) {
   std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(root_key));
   const std::lock_guard lock{guard_};
-  std::erase_if(attempts_, [id](const auto& one) { return one.first.first == id; });
+  attempts_.opened(id);
   return opened_.emplace(std::string{id}, std::move(shared)).first->second;
 }
 
@@ -258,7 +260,7 @@ std::vector<std::shared_ptr<WrappingKey>> Keyring::wrapping_keys() const {
 std::vector<Keyring::Unwrapping> Keyring::unwrappings(schema::RootKey::Reader key) const {
   std::vector<Unwrapping> all;
   for (const auto wrap : key.getWraps()) {
-    if (!is_of_wrapping_key(view(wrap.getRecipient()))) continue;
+    if (!keyring::is_of_wrapping_key(view(wrap.getRecipient()))) continue;
     for (const auto& by : wrapping_keys())
       if (by->may_unwrap(view(wrap.getRecipient())))
         all.push_back({by, copy(wrap.getRecipient()), span_of(wrap.getSealed())});
@@ -271,8 +273,8 @@ Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
   const auto id = view(key.getKeyId());
   for (const auto wrap : key.getWraps()) {
     const auto sealed = span_of(wrap.getSealed());
-    if (is_of_wrapping_key(view(wrap.getRecipient()))) continue;
-    if (is_of_secret(view(wrap.getRecipient()))) {
+    if (keyring::is_of_wrapping_key(view(wrap.getRecipient()))) continue;
+    if (keyring::is_of_secret(view(wrap.getRecipient()))) {
       if (auto content = unseal(cluster_key_, wrap_place(id), sealed))
         return root_key_in(*content, id);
       continue;
@@ -303,25 +305,16 @@ Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::Roo
   return unwrap_elsewhere(key);
 }
 
-bool Keyring::Attempt::is_due(std::int64_t now) const {
-  return !failure || now >= failed_at + pause_after_failure;
-}
-
 bool Keyring::begin_attempt(const AttemptName& name, bool is_local) {
+  const auto now = options_.clock ? std::optional{Nanoseconds{options_.clock()}} : std::nullopt;
   const std::lock_guard lock{guard_};
-  auto& attempt = attempts_[name];
-  const bool is_paused = !is_local && options_.clock && !attempt.is_due(options_.clock());
-  if (attempt.is_under_way || is_paused) return false;
-  attempt.is_under_way = true;
-  return true;
+  return attempts_.begin(name, is_local, now);
 }
 
 void Keyring::fail_attempt(const AttemptName& name, Error failure) {
-  const auto now = options_.clock ? options_.clock() : 0;
+  const Nanoseconds now{options_.clock ? options_.clock() : 0};
   const std::lock_guard lock{guard_};
-  const auto attempt = attempts_.find(name);
-  if (attempt == attempts_.end()) return;  // another one has opened the key meanwhile
-  attempt->second = {.failure = std::move(failure), .failed_at = now};
+  attempts_.failed(name, std::move(failure), now);
 }
 
 /// Asks a wrapping key to open a root key, unless it is being asked or has failed just now.
@@ -346,17 +339,18 @@ Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(
   const auto id = copy(key->getKeyId());
   std::optional<Error> failed;
   for (const auto& one : unwrappings(*key)) {
-    const auto before = last_failure({id, one.recipient});
+    const AttemptName name{id, one.recipient};
+    const auto before = last_failure(name);
     ask(one, id);
     const std::lock_guard lock{guard_};
     if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
-    const auto& attempt = attempts_[{id, one.recipient}];
-    if (attempt.is_under_way || !attempt.failure)
+    const auto failure = attempts_.last_failure(name);
+    if (attempts_.is_under_way(name) || !failure)
       return Error{Errc::unavailable, "root key " + id + " is being opened by \"" + one.by->name()
                                           + "\": try again"
                                           + (before ? " (last: " + before->what + ")" : "")};
     if (!failed || failed->code == Errc::corrupt)  // what may pass counts
-      failed = attempt.failure->within("opening root key " + id + " by \"" + one.by->name() + "\"");
+      failed = failure->within("opening root key " + id + " by \"" + one.by->name() + "\"");
   }
   if (failed) return *failed;
   return Error{Errc::corrupt, "root key " + id + " is not wrapped for this server: "
@@ -365,13 +359,12 @@ Result<std::shared_ptr<const Secret>> Keyring::unwrap_elsewhere(
 
 std::optional<Error> Keyring::last_failure(const AttemptName& name) const {
   const std::lock_guard lock{guard_};
-  const auto attempt = attempts_.find(name);
-  return attempt != attempts_.end() ? attempt->second.failure : std::nullopt;
+  return attempts_.last_failure(name);
 }
 
 void Keyring::prove(const std::string& name) {
   const std::lock_guard lock{guard_};
-  proven_.insert(name);
+  attempts_.prove(name);
 }
 
 /// By a wrap of it, or, of the active one, by one of nothing.
@@ -390,7 +383,7 @@ void Keyring::try_key(const std::shared_ptr<WrappingKey>& by, const Rows& keys) 
                  if (!wrapped) return keyring->fail_attempt(name, wrapped.error());
                  keyring->prove(name.second);
                  const std::lock_guard lock{keyring->guard_};
-                 keyring->attempts_.erase(name);
+                 keyring->attempts_.tried(name);
                });
 }
 
@@ -399,8 +392,7 @@ bool Keyring::try_wrapping_keys(const Rows& keys, const Object<schema::KeyHolder
   for (const auto& by : wrapping_keys())
     if (!can_use(*own, by->name())) try_key(by, keys);
   const std::lock_guard lock{guard_};
-  return std::none_of(attempts_.begin(), attempts_.end(),
-                      [](const auto& one) { return one.second.is_under_way; });
+  return !attempts_.is_any_under_way();
 }
 
 Opening Keyring::opening(const Object<schema::RootKey>& key) {
@@ -448,103 +440,74 @@ void Keyring::rewrap(const Object<schema::RootKey>& key,
 void Keyring::wrap_elsewhere(const Begun& begun, OtherSecrets others, Row done) {
   const auto& by = options_.wrapping.active;
   const auto id = copy(begun.row->getKeyId());
-  wrap_and_try(by, wrap_place(id), std::make_shared<Secret>(wrapped_content(*begun.root_key, id)),
-               [weak = weak_from_this(), begun, others, name = by->name(),
-                done = std::move(done)](Result<Bytes> sealed) {
-                 const auto keyring = weak.lock();
-                 if (!keyring) return;  // with whoever waited
-                 if (!sealed)
-                   return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
-                 keyring->prove(name);
-                 auto holders = begun.holders;
-                 for (auto& one : holders)  // this server can use the key for certain now
-                   if (view(one->getId()) == keyring->options_.server_id)
-                     one = keyring->holder(one);
-                 done(keyring->rewrapped(begun.row, *begun.root_key, holders, others,
-                                         Wrap{name, std::move(*sealed)}));
-               });
+  wrap_and_try(
+      by, wrap_place(id), std::make_shared<Secret>(wrapped_content(*begun.root_key, id)),
+      [weak = weak_from_this(), begun, others, name = by->name(),
+       done = std::move(done)](Result<Bytes> sealed) {
+        const auto keyring = weak.lock();
+        if (!keyring) return;  // with whoever waited
+        if (!sealed) return done(sealed.error().within("wrapping a root key by \"" + name + "\""));
+        keyring->prove(name);
+        auto holders = begun.holders;
+        for (auto& one : holders)  // this server can use the key for certain now
+          if (view(one->getId()) == keyring->options_.server_id) one = keyring->holder(one);
+        done(keyring->rewrapped(begun.row, *begun.root_key, holders, others, std::move(*sealed)));
+      });
 }
 
-/// Those of wrapping keys that a row is to have: of the active one, and of others while a server
-/// can use one of them and not that.
-std::vector<Keyring::Wrap> Keyring::external_wraps(schema::RootKey::Reader key,
-                                                   const Holders& holders,
-                                                   OtherSecrets others,
-                                                   std::optional<Wrap> made) const {
-  const auto* active = options_.wrapping.active.get();
-  bool has_active = made.has_value();
-  std::vector<Wrap> wraps;
+/// What the row has, what this server could add to it, and for whom.
+keyring::WrapFacts Keyring::wrap_facts(schema::RootKey::Reader key,
+                                       const Holders& holders,
+                                       OtherSecrets others,
+                                       bool has_wrapped) const {
+  keyring::WrapFacts facts{.secret = cluster_recipient_,
+                           .has_wrapped = has_wrapped,
+                           .leads = others == OtherSecrets::drop};
+  if (options_.wrapping.active) facts.wrapping_key = options_.wrapping.active->name();
   for (const auto wrap : key.getWraps())
-    if (active != nullptr && view(wrap.getRecipient()) == active->name()) has_active = true;
-  for (const auto wrap : key.getWraps()) {
-    const auto recipient = view(wrap.getRecipient());
-    if (!is_of_wrapping_key(recipient)) continue;
-    const bool is_active = active != nullptr && recipient == active->name();
-    const bool is_needed = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
-      return can_use(*holder, recipient)
-             && !(has_active && active != nullptr && can_use(*holder, active->name()));
-    });
-    if (others == OtherSecrets::drop && !is_active && !is_needed) continue;
-    const auto sealed = span_of(wrap.getSealed());
-    wraps.push_back({std::string{recipient}, {sealed.begin(), sealed.end()}});
+    facts.row.push_back(copy(wrap.getRecipient()));
+  for (const auto& each : holders) {
+    keyring::Holder holder{.recipient = recipient_of(*each)};
+    for (const auto name : each->getOpens())
+      holder.opens.push_back(copy(name));
+    facts.holders.push_back(std::move(holder));
   }
-  if (made) wraps.push_back(std::move(*made));
-  return wraps;
+  return facts;
+}
+
+bool Keyring::lacks_wraps(const Object<schema::RootKey>& key,
+                          const Holders& holders,
+                          OtherSecrets others) const {
+  return keyring::plan_wraps(wrap_facts(*key, holders, others, false)).changes;
 }
 
 Object<schema::RootKey> Keyring::rewrapped(const Object<schema::RootKey>& key,
                                            const Secret& root_key,
                                            const Holders& holders,
                                            OtherSecrets others,
-                                           std::optional<Wrap> made) {
-  const auto id = view(key->getKeyId());
-  bool is_changed = made.has_value();
-  auto wraps = external_wraps(*key, holders, others, std::move(made));
-  const auto externals = wraps.size();
-  const auto find_wrap = [&](std::string_view recipient) -> std::optional<Wrap> {
-    for (const auto wrap : key->getWraps()) {
-      if (view(wrap.getRecipient()) != recipient) continue;
-      const auto sealed = span_of(wrap.getSealed());
-      return Wrap{std::string{recipient}, {sealed.begin(), sealed.end()}};
-    }
-    return std::nullopt;
+                                           std::optional<Bytes> made) {
+  using From = keyring::PlannedWrap::From;
+  const auto plan = keyring::plan_wraps(wrap_facts(*key, holders, others, made.has_value()));
+  if (!plan.changes) return {};
+  // Empty for a holder without a sound public key: nobody can wrap for it.
+  const auto wrap_now = [&](const std::string& recipient,
+                            std::span<const std::byte> public_key) -> std::optional<Bytes> {
+    auto sealed = wrap_root_key(recipient, public_key, view(key->getKeyId()), root_key);
+    return sealed ? std::optional{std::move(*sealed)} : std::nullopt;
   };
-  const auto keep_or_make = [&](std::string_view recipient, std::span<const std::byte> public_key) {
-    if (auto wrap = find_wrap(recipient)) return wraps.push_back(std::move(*wrap));
-    auto sealed = wrap_root_key(recipient, public_key, id, root_key);
-    if (!sealed) return;  // a holder without a sound public key: nobody can wrap for it
-    wraps.push_back({std::string{recipient}, std::move(*sealed)});
-    is_changed = true;
-  };
-  // Where the leader has no wrapping key that is active, all are to do without one again.
-  const bool leads_without = others == OtherSecrets::drop && !options_.wrapping.active;
-  bool all_served = !leads_without;
-  for (const auto& each : holders) {
-    const bool is_served
-        = !leads_without
-          && std::any_of(wraps.begin(), wraps.begin() + externals,
-                         [&](const auto& wrap) { return can_use(*each, wrap.recipient); });
-    all_served = all_served && is_served;
-    if (!is_served)
-      keep_or_make(recipient_of(*each), span_of(each->getPublicKey()));
-    else if (others == OtherSecrets::keep)
-      if (auto wrap = find_wrap(recipient_of(*each))) wraps.push_back(std::move(*wrap));
+  std::vector<Wrap> wraps;
+  bool has_new = false;
+  for (const auto& [recipient, from, holder] : plan.wraps) {
+    auto sealed = from == From::row            ? sealed_for(*key, recipient)
+                  : from == From::wrapping_key ? std::move(made)
+                  : from == From::secret
+                      ? wrap_now(recipient, {})
+                      : wrap_now(recipient, span_of(holders[holder]->getPublicKey()));
+    if (!sealed) continue;
+    has_new = has_new || from != From::row;
+    wraps.push_back({recipient, std::move(*sealed)});
   }
-  std::vector<Wrap> of_secrets;
-  for (const auto wrap : key->getWraps())
-    if (is_of_secret(view(wrap.getRecipient()))) {
-      const auto sealed = span_of(wrap.getSealed());
-      of_secrets.push_back({copy(wrap.getRecipient()), {sealed.begin(), sealed.end()}});
-    }
-  const bool has_secret = cluster_key_.size() != 0;
-  const bool needs_none = all_served && externals != 0;
-  if (needs_none && others == OtherSecrets::drop)
-    of_secrets.clear();
-  else if (has_secret && !needs_none && (others == OtherSecrets::drop || of_secrets.empty()))
-    keep_or_make(cluster_recipient_, {});
-  else  // what others share with the secret is not ours to drop
-    std::move(of_secrets.begin(), of_secrets.end(), std::back_inserter(wraps));
-  if (!is_changed && wraps.size() == key->getWraps().size()) return {};
+  if (!has_new && wraps.size() == key->getWraps().size()) return {};
   return with_wraps(*key, wraps);
 }
 

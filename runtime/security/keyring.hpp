@@ -29,7 +29,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +36,8 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/keyring/unwrap_attempts.hpp"
+#include "runtime/keyring/wrap_plan.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/security/seal.hpp"
 #include "runtime/security/variable_items.hpp"
@@ -128,6 +129,11 @@ public:
                                  const Holders& holders,
                                  OtherSecrets others);
 
+  /// Whether a rewrap would change `key`, with no wrapping key asked.
+  bool lacks_wraps(const Object<schema::RootKey>& key,
+                   const Holders& holders,
+                   OtherSecrets others) const;
+
   /// Whether this server's external wrapping key is active and has not wrapped `key`.
   bool lacks_wrap(const Object<schema::RootKey>& key) const;
 
@@ -186,17 +192,7 @@ private:
     std::span<const std::byte> sealed;  ///< In the row.
   };
 
-  /// The root key's id, "" for a trial; and the name of the wrap.
-  using AttemptName = std::pair<std::string, std::string>;
-
-  /// Of a wrapping key, to open a root key.
-  struct Attempt {
-    bool is_due(std::int64_t now) const;
-
-    bool is_under_way = false;
-    std::optional<Error> failure = {};  ///< The last one.
-    std::int64_t failed_at = 0;
-  };
+  using AttemptName = keyring::UnwrapAttempts::Name;
 
   std::vector<std::shared_ptr<WrappingKey>> wrapping_keys() const;
   std::vector<Unwrapping> unwrappings(schema::RootKey::Reader key) const;
@@ -215,15 +211,15 @@ private:
                        std::int64_t now,
                        const Holders& holders,
                        std::int64_t publish_time);
-  std::vector<Wrap> external_wraps(schema::RootKey::Reader key,
-                                   const Holders& holders,
-                                   OtherSecrets others,
-                                   std::optional<Wrap> made) const;
+  keyring::WrapFacts wrap_facts(schema::RootKey::Reader key,
+                                const Holders& holders,
+                                OtherSecrets others,
+                                bool has_wrapped) const;
   Object<schema::RootKey> rewrapped(const Object<schema::RootKey>& key,
                                     const Secret& root_key,
                                     const Holders& holders,
                                     OtherSecrets others,
-                                    std::optional<Wrap> made);
+                                    std::optional<Bytes> made);
   Result<Bytes> wrap_root_key(std::string_view recipient,
                               std::span<const std::byte> public_key,
                               std::string_view key_id,
@@ -238,9 +234,7 @@ private:
   std::map<std::string, std::shared_ptr<const Secret>, std::less<>> opened_;
   /// Were made here, the latest first, and move to those above when their rows are used.
   std::deque<std::pair<std::string, std::shared_ptr<const Secret>>> fresh_;
-  std::map<AttemptName, Attempt>
-      attempts_;  ///< Of keys that are not open, with this server's wraps.
-  std::set<std::string, std::less<>> proven_;  ///< Wrapping keys that have unwrapped something.
+  keyring::UnwrapAttempts attempts_;
 };
 
 }  // namespace nomad::security

@@ -90,10 +90,6 @@ Result<Secret> read_key_file(const std::string& path) {
 
 }  // namespace
 
-bool is_of_wrapping_key(std::string_view recipient) {
-  return recipient.starts_with(name_start);
-}
-
 Result<std::shared_ptr<WrappingKey>> open_file_key(const FileKeyOptions& options,
                                                    const FillRandom& random) {
   if (sodium_init() < 0) return Error{Errc::internal, "libsodium cannot be initialized"};

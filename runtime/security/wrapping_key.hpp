@@ -50,9 +50,6 @@ struct WrappingKeys {
   std::vector<std::shared_ptr<WrappingKey>> others = {};  ///< Unwrap what they have wrapped once.
 };
 
-/// Whether a wrap is of a wrapping key at all.
-bool is_of_wrapping_key(std::string_view recipient);
-
 struct FileKeyOptions {
   std::string path;     ///< 32 bytes as base64, mode 0600.
   bool create = false;  ///< Made, durably, if it is not there.

@@ -3,6 +3,7 @@
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/cluster/variable_commands.hpp"
 #include "server_fixture.hpp"
 #include "test/support/temp_dir.hpp"
 
@@ -216,8 +217,7 @@ TEST_CASE_FIXTURE(
     WithFileKey,
     "keyring_rotator: a key that nobody here can open hinders no other, with a wrapping key") {
   check_that_nothing_is_hindered(*this);
-  CHECK(
-      security::is_of_wrapping_key(view(state().active_root_key()->getWraps()[0].getRecipient())));
+  CHECK(keyring::is_of_wrapping_key(view(state().active_root_key()->getWraps()[0].getRecipient())));
 }
 
 TEST_CASE_FIXTURE(WithLostKey, "keyring_rotator: a wrapping key that fails hinders no other duty") {

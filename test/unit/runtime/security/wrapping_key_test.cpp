@@ -150,7 +150,7 @@ TEST_CASE("wrapping key: a follower drops no wraps") {
 
   REQUIRE(changed);  // its own wrap was missing
   CHECK(std::ranges::count_if(Servers::recipients(changed),
-                              [](const auto& name) { return is_of_wrapping_key(name); })
+                              [](const auto& name) { return keyring::is_of_wrapping_key(name); })
         == 0);
 }
 
