@@ -115,17 +115,12 @@ struct Server {
 
 /// Ours, after later releases of Nomad: what wraps root keys. Its label is the provider's name.
 struct KeyringBlock {
-  bool active = false;             ///< Wraps from now on; one block at most.
-  std::string path;                ///< Of "file": where the key is.
-  std::vector<std::string> older;  ///< Of "file": keys that have wrapped before.
-  bool create = false;             ///< Of "file": the key is made if there is none.
-  std::string address;             ///< Of "transit", as the following: where Vault is.
-  std::string token;               ///< Secret; never shown.
-  std::string key_name;
-  std::string mount_path;
-  std::string vault_namespace;
-  std::string tls_ca_cert;
-  std::string tls_server_name;
+  bool active = false;  ///< Wraps from now on; one block at most.
+  /// What the provider is told, by the names of its keys (keys.def), such as where a service is.
+  /// Some are secret: none is ever shown.
+  std::map<std::string, std::string> settings = {};
+  std::vector<std::string> older = {};  ///< Of "file": keys that have wrapped before.
+  bool create = false;                  ///< Of "file": the key is made if there is none.
 
   bool operator==(const KeyringBlock&) const = default;
 };

@@ -44,8 +44,10 @@ TEST_CASE("keyring blocks: without one, or with their own way, servers wrap for 
 TEST_CASE("keyring blocks: a file's key wraps, and older ones still unwrap") {
   Blocks given;
   const auto older = given.file("older", sound);
-  given.blocks["file"]
-      = {.active = true, .path = given.dir.file("made"), .older = {older}, .create = true};
+  given.blocks["file"] = {.active = true,
+                          .settings = {{"path", given.dir.file("made")}},
+                          .older = {older},
+                          .create = true};
 
   const auto keys = wrapping_keys(given.blocks);
 
@@ -64,14 +66,20 @@ TEST_CASE("keyring blocks: what cannot be used is an error that names it") {
   given.blocks["awskms"].active = true;
   CHECK(given.refusal()
         == "keyring \"awskms\": no such provider; there are \"aead\", \"file\" and \"transit\"");
-  given.blocks = {{"aead", {.path = "/key"}}};
-  CHECK(given.refusal() == "keyring \"aead\": servers wrap for each other, by no file");
+  given.blocks = {{"aead", {.settings = {{"path", "/key"}}}}};
+  CHECK(given.refusal()
+        == "keyring \"aead\": path: servers wrap for each other, and are told nothing");
+  given.blocks = {{"file", {.settings = {{"path", path}, {"address", "https://vault:8200"}}}}};
+  CHECK(given.refusal()
+        == "keyring \"file\": address: this provider is told \"path\", \"older\" and \"create\"");
+  given.blocks = {{"transit", {.create = true}}};
+  CHECK(given.refusal().starts_with("keyring \"transit\": create: this provider is told \"addr"));
   given.blocks = {{"file", {.active = true}}};
   CHECK(given.refusal() == "keyring \"file\": path: expected the file of the wrapping key");
-  given.blocks["file"].path = "key";
+  given.blocks["file"].settings["path"] = "key";
   CHECK(given.refusal()
         == "keyring \"file\": path: expected an absolute path of a wrapping key's file");
-  given.blocks["file"].path = path;
+  given.blocks["file"].settings["path"] = path;
   CHECK(given.refusal().starts_with("keyring \"file\": "));
   CHECK(given.refusal().find(path) != std::string::npos);
   given.file("key", "short");
