@@ -209,6 +209,14 @@ struct NodeAsk {
 
     # Who the allocation's tasks and services can say they are. Answer: identities.
     readIdentities @11 :Void;
+
+    # What the allocation's tasks have used, or the one that is named, also of those that have ended.
+    # Answer: usageHistory; `not_found`: it has no such task.
+    readUsageHistory @12 :Text;
+
+    # What the machine has used. Answer: usageHistory, of one without a name; `unavailable`: the client
+    # is starting.
+    readHostUsageHistory @13 :Void;
   }
 }
 
@@ -236,6 +244,7 @@ struct NodeReply {
     checks @3 :List(CheckReport);  # in the job's order; none: it has no checks, or has ended
     hostUsage @4 :HostUsage;
     identities @5 :List(IdentityReport);  # by task, service and name; none: it has none, or has ended
+    usageHistory @6 :List(UsageHistory);  # in the group's order
   }
 }
 
@@ -290,6 +299,38 @@ struct IdentityReport {
   name @3 :Text;                   # "default" is the default one
   service @4 :Text;                # as the job's block names it; none: the task's own
   task @5 :Text;                   # none: of the group's services
+}
+
+# What is kept of the past (runtime/workload/usage). A task that never ran has no series.
+struct UsageHistory {
+  task @0 :Text;
+  series @1 :List(UsageSeries);    # the last hour, and the last day
+  p95Cpu @2 :Float64;              # MHz
+  p95Memory @3 :Float64;           # bytes
+  p95Seconds @4 :UInt32;           # of how much time the two are
+  restarts @5 :UInt32;             # since the agent keeps it
+  restartTimes @6 :List(Int64);    # Unix nanoseconds, of the last ones
+  advice @7 :List(UsageAdvice);
+  reservedCpu @8 :UInt64;          # MHz; 0: nothing, or processors of its own
+  reservedMemory @9 :UInt64;       # MiB
+}
+
+# A slot of which nothing is known is a negative number in each list.
+struct UsageSeries {
+  interval @0 :UInt32;             # seconds
+  end @1 :Int64;                   # Unix seconds, by the node's clock: of the last slot
+  cpu @2 :List(Float32);           # MHz, oldest first, as the others
+  memory @3 :List(Float32);        # bytes
+  network @4 :List(Float32);       # bytes a second
+}
+
+struct UsageAdvice {
+  resource @0 :Text;               # "memory" or "cpu"
+  unit @1 :Text;                   # "MiB" or "MHz", of the three:
+  reserved @2 :UInt64;
+  used @3 :UInt64;                 # the percentile
+  suggested @4 :UInt64;
+  text @5 :Text;                   # the sentence for people
 }
 
 struct HostUsage {

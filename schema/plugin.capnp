@@ -440,6 +440,8 @@ struct TaskUsage {
   cpu @1 :CpuUsage;
   timestamp @2 :Int64;                # Unix, of the sample
   processes @3 :List(ProcessUsage);
+  network @4 :UInt64;                 # bytes, in and out, that its own network has moved until now
+  hasNetwork @5 :Bool;                # false: it has none of its own, or nobody knows
 }
 
 # A command beside a task. The answer brings descriptors: a stream socket, which tells the end

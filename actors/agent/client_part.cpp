@@ -274,6 +274,7 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
   options.gc_interval = from.gc_interval;
   options.disk_look_interval = from.ephemeral_disk_interval;
   options.disk_enforce = from.ephemeral_disk_enforce;
+  options.keeps_usage = from.usage_history;
   return options;
 }
 

@@ -427,6 +427,7 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
 actor::Answer<door::NodeReply> AllocState::answer(const door::NodeAsk& msg) {
   if (msg->isRestartTasks()) return restart(msg->getRestartTasks());
   if (msg->isSignalTasks()) return tasks_.signal(msg->getSignalTasks());
+  if (msg->isReadUsageHistory()) return tasks_.history(copy(msg->getReadUsageHistory()));
   return Error{Errc::not_found, "a runner does not answer that"};
 }
 

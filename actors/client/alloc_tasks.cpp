@@ -7,6 +7,7 @@
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/client/tools/countdown.hpp"
+#include "actors/client/tools/kept_usage.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -95,6 +96,7 @@ void AllocTasks::changed(const task_runner::Changed& msg) {
 
 void AllocTasks::ended(const task_runner::Ended& msg) {
   tasks_[msg.index].runner = TaskRunner{};
+  tasks_[msg.index].history = msg.history;
   kill_stages_->ended(msg.index);
 }
 
@@ -353,6 +355,36 @@ actor::Answer<client_api::AllocUsage> AllocTasks::usage(const std::string& asked
               one_less();
             },
             [one_less](const Error&) { one_less(); });  // It does not run: no usage.
+  }
+  one_less();
+  return promise;
+}
+
+actor::Answer<door::NodeReply> AllocTasks::history(const std::string& asked) {
+  const auto is_asked = [&asked](const Task& task) { return asked.empty() || task.name == asked; };
+  if (std::ranges::none_of(tasks_, is_asked))
+    return Error{Errc::not_found, fmt::format("Unknown task name \"{}\"", asked)};
+  const auto promise = self_->make_response_promise<door::NodeReply>();
+  const auto histories = std::make_shared<std::vector<KeptUsage>>();
+  const Countdown one_less{[this, promise, histories] {
+    promise.deliver(
+        history_reply(*histories, {.steady = self_->now().time_since_epoch(), .unix = unix_now()}));
+  }};
+  for (const auto& task : tasks_) {
+    if (!is_asked(task)) continue;
+    const auto place = histories->size();
+    histories->push_back({.task = task.name,
+                          .usage = task.history.usage,
+                          .reserved = reservation_of(*facts_.alloc, task.name)});
+    if (task.has_ended()) continue;
+    one_less.await();
+    self_->request(task.runner, std::chrono::seconds{30}, task_runner::ReadHistory{})
+        .then(
+            [one_less, histories, place](const task_runner::History& kept) {
+              (*histories)[place].usage = kept.usage;
+              one_less();
+            },
+            [one_less](const Error&) { one_less(); });  // It has just ended: shown without.
   }
   one_less();
   return promise;

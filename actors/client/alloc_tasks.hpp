@@ -130,6 +130,7 @@ public:
 
   actor::Answer<door::NodeReply> signal(schema::door::SignalTasks::Reader order);
   actor::Answer<client_api::AllocUsage> usage(const std::string& asked);
+  actor::Answer<door::NodeReply> history(const std::string& asked);
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
   client_api::AllocDir directory() const;
 
@@ -141,6 +142,7 @@ private:
     TaskStatePtr state;
     std::unique_ptr<TaskCounters> counters;  ///< Null: nothing is counted.
     bool gate_open = false;
+    task_runner::History history{};  ///< Once it has ended.
 
     bool is_poststop() const { return stage == workload::Stage::poststop; }
 

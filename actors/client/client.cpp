@@ -122,7 +122,8 @@ private:
                       .report_numbers = report_numbers_,
                       .network = network_,
                       .context = runner_context_,
-                      .for_runners = alloc_parts_}};
+                      .for_runners = alloc_parts_,
+                      .runs_another = [this] { metrics_.begin(); }}};
   ServerContact servers_{self_,
                          {.servers = parts_.servers,
                           .dev = options_.dev,
@@ -153,7 +154,13 @@ private:
                     .enforce = options_.disk_enforce,
                     .allocs = allocs_,
                     .stopping = stopping_}};
-  NodeMetrics metrics_{self_, {.usage_reader = usage_reader_, .node = node_, .allocs = allocs_}};
+  NodeMetrics metrics_{self_,
+                       {.usage_reader = usage_reader_,
+                        .node = node_,
+                        .allocs = allocs_,
+                        .unix_now = options_.unix_now,
+                        .keeps = options_.keeps_usage,
+                        .stopping = stopping_}};
 };
 
 // -- start ---------------------------------------------------------------------------------------
@@ -336,6 +343,7 @@ actor::Answer<client_actor::Reconfigured> ClientNode::reconfigure(client_actor::
                   metadata_.configure(fixed_meta(options_));
                   allocs_.set_limits(options_.gc);
                   disks_.begin();
+                  metrics_.begin();
                   make_hooks();
                   node_changed();
                   promise.deliver(client_actor::Reconfigured{});
@@ -388,6 +396,7 @@ void ClientNode::make_parts() {
                         .max_kill_timeout = options_.max_kill_timeout,
                         .usage_interval = options_.usage_interval,
                         .usage_counts = parts_.task_metrics != nullptr,
+                        .keeps_usage = options_.keeps_usage,
                         .unix_now = options_.unix_now,
                         .seed = seed};
   alloc_parts_ = std::make_shared<const AllocParts>(

@@ -74,6 +74,7 @@ struct ClientOptions {
   std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};
   /// Between two readings of what a task uses, while they are streamed.
   std::chrono::nanoseconds usage_interval = std::chrono::seconds{1};
+  bool keeps_usage = false;  ///< What tasks and the machine have used is read each 10 s, and kept.
   workload::GcLimits gc;
   std::chrono::nanoseconds gc_interval = std::chrono::minutes{1};
   /// How often the directory of each allocation is looked at; 0: never.

@@ -282,6 +282,7 @@ void NodeAllocs::perform(const ledger_action::Run& it) {
   auto runner = parts_.make_runner(self_, parts_.for_runners, std::move(setup));
   alloc_ids_.emplace(runner.address(), it.alloc_id);
   runners_.emplace(it.alloc_id, std::move(runner));
+  parts_.runs_another();
 }
 
 void NodeAllocs::perform(const ledger_action::Begin& it) {
@@ -412,6 +413,12 @@ void NodeAllocs::each_live(const std::function<void(const Live&)>& take) const {
     const auto runner = runners_.find(id);
     take({entry.alloc, entry.job, runner == runners_.end() ? none : runner->second});
   }
+}
+
+bool NodeAllocs::has_live() const {
+  return std::ranges::any_of(ledger_.entries(), [](const auto& entry) {
+    return !is_client_terminal(entry.second.status);
+  });
 }
 
 client_api::AllocCounts NodeAllocs::counts() const {

@@ -64,6 +64,7 @@ public:
     const std::shared_ptr<const network::NetworkOptions>& network;
     const std::shared_ptr<const RunnerContext>& context;   ///< For the runners that come,
     const std::shared_ptr<const AllocParts>& for_runners;  ///< and so is this.
+    std::function<void()> runs_another;                    ///< Called when one has got a runner.
   };
 
   NodeAllocs(actor::PartSelf<Messages> self, Parts parts)
@@ -93,6 +94,9 @@ public:
   void take_up(client_db::Loaded loaded, const workload::GcLimits& limits);
 
   bool empty() const { return ledger_.entries().empty(); }
+
+  /// Whether one has not ended.
+  bool has_live() const;
 
   std::size_t size() const { return ledger_.entries().size(); }
 

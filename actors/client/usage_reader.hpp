@@ -1,5 +1,5 @@
 // UsageReader: the one reader of the kernel's figures, for the machine and for all tasks. Nothing
-// is read unless somebody asks, so an idle node with many tasks does nothing.
+// is read unless somebody asks; what is kept of the past does so each ten seconds while tasks run.
 //
 // Owns:   the previous samples that percentages are counted from; a thread of its own.
 // Takes:  ReadHost, ReadTasks, ForgetTask.

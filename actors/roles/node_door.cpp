@@ -73,6 +73,12 @@ constexpr std::array node_table{
     NodeQuestionInfo{NodeQuestion::READ_IDENTITIES, "readIdentities", NodeAnswer::IDENTITIES,
                      access::Capability::read_job, freely, actor::Priority::normal,
                      NodePlayer::allocs},
+    NodeQuestionInfo{NodeQuestion::READ_USAGE_HISTORY, "readUsageHistory",
+                     NodeAnswer::USAGE_HISTORY, access::Capability::read_job, freely,
+                     actor::Priority::normal, NodePlayer::alloc_runner},
+    NodeQuestionInfo{NodeQuestion::READ_HOST_USAGE_HISTORY, "readHostUsageHistory",
+                     NodeAnswer::USAGE_HISTORY, access::Capability::node_read, freely,
+                     actor::Priority::normal, NodePlayer::metrics},
 };
 
 template <class Table>

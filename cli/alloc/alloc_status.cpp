@@ -397,6 +397,21 @@ Result<Answer> read_usage(Api& api, const std::string& id, bool now) {
   return api.get(path);
 }
 
+/// What its node keeps of the past; empty also where it keeps nothing, or does not answer.
+Answer read_past(Api& api, const std::string& id) {
+  auto got = api.get("/v1/client/metrics/history?alloc_id=" + id);
+  return got ? std::move(*got) : Answer{};
+}
+
+/// A line for each resource whose reservation is far from its use.
+void print_advice(const View& past, const std::string& task) {
+  for (const auto& one : past.items()) {
+    if (one["Task"].text() != task) continue;
+    for (const auto& advice : one["Advice"].items())
+      std::cout << "Advice: " << advice["Text"].text() << '\n';
+  }
+}
+
 Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) {
   const auto alloc = answer.view();
   if (flags.brief) {
@@ -417,7 +432,11 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
       fail("Couldn't retrieve stats", got.error());
     }
   }
-  if (client_status == "running") print_checks(api, alloc);
+  Answer past;
+  if (client_status == "running") {
+    past = read_past(api, alloc["ID"].text());
+    print_checks(api, alloc);
+  }
   Answer identities;
   if (flags.verbose && client_status == "running") identities = read_identities(api, alloc);
   if (flags.verbose) print_identities(group_of(alloc), "", identities.view());
@@ -428,6 +447,7 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
                                    lifecycle_note(task_of(alloc, name)), state["State"].text()))
               << '\n';
     print_resources(alloc, name, usage.view());
+    print_advice(past.view(), name);
     if (flags.stats) print_stats(usage.view()["Tasks"][name]);
     print_volumes(alloc, task_of(alloc, name));
     if (flags.verbose) print_identities(task_of(alloc, name), name, identities.view());

@@ -225,6 +225,7 @@ struct Client {
   std::int64_t gc_max_allocs = 50;
   Nanoseconds ephemeral_disk_interval = 1min;  ///< How often disks are looked at; 0: never.
   bool ephemeral_disk_enforce = false;
+  bool usage_history = true;  ///< What tasks and the machine have used is kept.
   bool disable_remote_exec = false;
   bool nomad_service_discovery = true;  ///< Only what the node says of itself.
   std::string cgroup_parent;

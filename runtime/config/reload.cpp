@@ -11,7 +11,7 @@ namespace {
 
 /// Keys, or blocks, which end in a dot. What a client node is and offers can change while it runs;
 /// who it is, where it keeps what, and how it reaches others cannot.
-constexpr std::array<std::string_view, 25> reloadable{
+constexpr std::array<std::string_view, 26> reloadable{
     "client.cni_config_dir",
     "client.cpu_total_compute",
     "client.disable_remote_exec",
@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, 25> reloadable{
     "client.node_class",
     "client.reservable_cores",
     "client.reserved.",
+    "client.usage_history",
     "log_level",
 };
 

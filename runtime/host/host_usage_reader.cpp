@@ -66,6 +66,23 @@ HostMemory parse_meminfo(std::string_view text) {
   return memory;
 }
 
+std::uint64_t parse_network_bytes(std::string_view text) {
+  constexpr std::array passing_on{"lo", "veth", "docker", "br-", "cni", "nomad", "virbr", "tap"};
+  constexpr std::size_t sent = 8;  // Behind eight figures of what was received.
+  std::uint64_t bytes = 0;
+  for (std::string_view line : split(text, '\n')) {
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const auto name = trim(line.substr(0, colon));
+    if (std::ranges::any_of(passing_on,
+                            [name](std::string_view kind) { return name.starts_with(kind); }))
+      continue;
+    const auto figures = fields(line.substr(colon + 1), file_space);
+    if (figures.size() > sent) bytes += leading_number(figures[0]) + leading_number(figures[sent]);
+  }
+  return bytes;
+}
+
 Result<DiskUsage> disk_usage(const std::string& path) {
   struct statfs status {};
 
@@ -198,6 +215,11 @@ HostUsage HostUsageReader::read() {
     warn_once("meminfo", text.error().what);
   } else {
     usage.memory = parse_meminfo(*text);
+  }
+  if (auto text = read_small_file(options_.proc + "/self/net/dev"); text.has_error()) {
+    warn_once("network", text.error().what);
+  } else {
+    usage.network = parse_network_bytes(*text);
   }
   read_cpu(usage);
   read_disks(usage);

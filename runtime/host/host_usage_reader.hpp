@@ -46,6 +46,11 @@ private:
 /// /proc/meminfo to totals. Pure.
 HostMemory parse_meminfo(std::string_view text);
 
+/// Bytes, in and out, of the interfaces of a /proc/<pid>/net/dev: but for the loopback and for
+/// those that only pass on what others have counted (bridges, and what ties namespaces to them).
+/// Pure.
+std::uint64_t parse_network_bytes(std::string_view text);
+
 /// statfs of the file system that holds `path`; device and mountpoint stay empty.
 Result<DiskUsage> disk_usage(const std::string& path);
 

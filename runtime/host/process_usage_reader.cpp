@@ -1,5 +1,6 @@
 #include "runtime/host/process_usage_reader.hpp"
 
+#include <array>
 #include <chrono>
 
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <dirent.h>
 
 #include "runtime/base/text.hpp"
+#include "runtime/host/host_usage_reader.hpp"
 #include "runtime/host/process/process_id.hpp"
 
 namespace nomad::host {
@@ -28,6 +30,13 @@ std::uint64_t value_of(std::string_view text, std::string_view key) {
 double percent(std::uint64_t before, std::uint64_t after, std::int64_t nanoseconds) {
   if (nanoseconds <= 0 || after <= before) return 0;
   return 100.0 * static_cast<double>(after - before) / static_cast<double>(nanoseconds);
+}
+
+/// What the link that stands for a namespace says, "net:[4026531840]"; empty: unknown.
+std::string namespace_of(const std::string& link) {
+  std::array<char, 64> name;
+  const auto length = ::readlink(link.c_str(), name.data(), name.size());
+  return length < 0 ? std::string{} : std::string{name.data(), static_cast<std::size_t>(length)};
 }
 
 std::int64_t steady_now() {
@@ -95,6 +104,7 @@ ProcessUsageReader::ProcessUsageReader(std::uint64_t total_compute_mhz,
     : total_compute_mhz_(total_compute_mhz),
       cores_(cores == 0 ? 1 : cores),
       proc_(std::move(proc)),
+      own_network_(namespace_of(proc_ + "/self/ns/net")),
       fresh_for_(fresh_for.count()) {
   long ticks = ::sysconf(_SC_CLK_TCK);
   nanoseconds_per_tick_
@@ -125,6 +135,16 @@ ProcessUsage ProcessUsageReader::read_process(pid_t pid,
   usage.cpu.measured = {"System Mode", "User Mode", "Percent"};
   after[pid] = sample;
   return usage;
+}
+
+/// Nothing for a process in the network of this one.
+std::optional<std::uint64_t> ProcessUsageReader::read_network(pid_t pid) const {
+  const auto directory = proc_ + '/' + std::to_string(pid);
+  const auto its = namespace_of(directory + "/ns/net");
+  if (its.empty() || own_network_.empty() || its == own_network_) return std::nullopt;
+  const auto text = read_proc_file(directory + "/net/dev");
+  if (text.empty()) return std::nullopt;
+  return parse_network_bytes(text);
 }
 
 bool ProcessUsageReader::is_fresh(std::int64_t at, std::int64_t now) const {
@@ -190,6 +210,7 @@ TaskUsage ProcessUsageReader::read_task(const TaskProcesses& task,
     usage.cpu.throttled_time = value_of(stat, "throttled_usec") * 1000;
     after[whole_group] = sample;
   }
+  if (!usage.processes.empty()) usage.network = read_network(usage.processes.front().pid);
   if (!task.cgroup.memory.empty()) add_cgroup_memory(task.cgroup, usage.memory);
   usage.cpu.percent = usage.cpu.user_mode + usage.cpu.system_mode;
   usage.cpu.total_ticks = usage.cpu.percent / 100 * static_cast<double>(total_compute_mhz_)

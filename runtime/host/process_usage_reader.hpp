@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,9 +73,12 @@ private:
                             std::map<pid_t, Sample>& before,
                             std::map<pid_t, Sample>& after);
 
+  std::optional<std::uint64_t> read_network(pid_t pid) const;
+
   std::uint64_t total_compute_mhz_;
   unsigned cores_;
   std::string proc_;
+  std::string own_network_;  ///< The network namespace of this process; empty: unknown.
   std::uint64_t nanoseconds_per_tick_;
   std::int64_t fresh_for_;  ///< Nanoseconds.
   Children children_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct TaskUsage {
   CpuUsage cpu;
   std::int64_t timestamp = 0;  ///< Unix nanoseconds of the sample.
   std::vector<ProcessUsage> processes{};
+  /// Bytes, in and out, that its network has moved until now, if that is another than the
+  /// machine's.
+  std::optional<std::uint64_t> network{};
 };
 
 struct HostMemory {
@@ -83,6 +87,8 @@ struct HostUsage {
   std::uint64_t uptime_seconds = 0;
   std::int64_t timestamp = 0;     ///< Unix nanoseconds.
   double cpu_ticks_consumed = 0;  ///< MHz.
+  /// Bytes, in and out, that its interfaces to others have moved until now, if that is known.
+  std::optional<std::uint64_t> network{};
 };
 
 }  // namespace nomad::host

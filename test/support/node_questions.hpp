@@ -59,6 +59,16 @@ inline door::NodeAsk read_host_usage(const access::Principal& who = anybody_at()
   return door::make_node_ask("n", who, [](auto& ask) { ask.setReadHostUsage(); });
 }
 
+inline door::NodeAsk read_history(std::string_view alloc_id,
+                                  std::string_view task = {},
+                                  const access::Principal& who = anybody_at()) {
+  return about_alloc(alloc_id, who, [&](auto& ask) { ask.setReadUsageHistory(text(task)); });
+}
+
+inline door::NodeAsk read_host_history(const access::Principal& who = anybody_at()) {
+  return door::make_node_ask("n", who, [](auto& ask) { ask.setReadHostUsageHistory(); });
+}
+
 inline door::NodeAsk collect_alloc(std::string_view alloc_id,
                                    const access::Principal& who = anybody_at()) {
   return about_alloc(alloc_id, who, [](auto& ask) { ask.setCollectAlloc(); });

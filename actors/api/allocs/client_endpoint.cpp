@@ -1,5 +1,7 @@
-// /v1/client/allocation/<id>/<action>, /v1/client/stats, /v1/client/metadata and /v1/client/gc:
-// what the client node of this process is and does.
+// /v1/client/allocation/<id>/<action>, /v1/client/stats, /v1/client/metrics/history,
+// /v1/client/metadata and /v1/client/gc: what the client node of this process is and does.
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -169,6 +171,87 @@ Outcome host_stats(Call& call, const ClientParts& parts) {
       [](const door::NodeReply& reply) { return Answer::json(to_json(reply->getHostUsage())); });
 }
 
+// --- history
+// ------------------------------------------------------------------------------------------
+
+/// Null where nothing is known; a tenth of one otherwise.
+void append_points(std::string& out, capnp::List<float>::Reader points) {
+  out += '[';
+  bool is_first = true;
+  for (const auto point : points) {
+    if (!std::exchange(is_first, false)) out += ',';
+    if (point < 0)
+      out += "null";
+    else
+      fmt::format_to(std::back_inserter(out), "{}",
+                     std::round(static_cast<double>(point) * 10) / 10);
+  }
+  out += ']';
+}
+
+void append_series(std::string& out, schema::door::UsageSeries::Reader series) {
+  JsonObject object{out};
+  object.number("Interval", series.getInterval()).number("End", series.getEnd());
+  append_points(object.raw("CPU"), series.getCpu());
+  append_points(object.raw("Memory"), series.getMemory());
+  append_points(object.raw("Network"), series.getNetwork());
+}
+
+void append_history(std::string& out, schema::door::UsageHistory::Reader history) {
+  JsonObject object{out};
+  object.raw("Advice") += json_list(history.getAdvice(), [](std::string& to, auto advice) {
+    JsonObject{to}
+        .text("Resource", advice.getResource())
+        .text("Unit", advice.getUnit())
+        .number("Reserved", advice.getReserved())
+        .number("Used", advice.getUsed())
+        .number("Suggested", advice.getSuggested())
+        .text("Text", advice.getText());
+  });
+  JsonObject{object.raw("P95")}
+      .real("CPU", history.getP95Cpu())
+      .real("Memory", history.getP95Memory())
+      .number("Seconds", history.getP95Seconds());
+  JsonObject{object.raw("Reserved")}
+      .number("CPU", history.getReservedCpu())
+      .number("MemoryMB", history.getReservedMemory());
+  object.raw("RestartTimes") += json_list(
+      history.getRestartTimes(), [](std::string& to, auto time) { to += std::to_string(time); });
+  object.number("Restarts", history.getRestarts());
+  object.raw("Series") += json_list(history.getSeries(), append_series);
+  object.text("Task", history.getTask());
+}
+
+Answer history_answer(const door::NodeReply& reply) {
+  return Answer::json(json_list(reply->getUsageHistory(), append_history));
+}
+
+Outcome alloc_history(Call& call, const ClientParts& parts) {
+  NOMAD_TRY(check_alloc(call, parts));
+  const auto task = text(call.request().parameter_or_empty("task"));
+  return ask_node(
+      call, parts, [task](auto& ask) { ask.setReadUsageHistory(task); }, history_answer);
+}
+
+/// Of the allocation that `alloc_id` names, wherever it is; else of a node.
+Outcome read_history(Call& call, const ClientParts& parts) {
+  const auto alloc_id = call.request().parameter_or_empty("alloc_id");
+  if (alloc_id.empty()) {
+    NOMAD_TRY(authorize(call.asking, call.route_target()));
+    NOMAD_TRY(check_node(call, parts));
+    return ask_node(
+        call, parts, [](auto& ask) { ask.setReadHostUsageHistory(); }, history_answer);
+  }
+  if (!call.request().parameter_or_empty("node_id").empty())
+    return bad_request("history is of a node or of an allocation: give node_id or alloc_id");
+  NOMAD_TRY(check_id("alloc", alloc_id));
+  call.rest = alloc_id;
+  call.asking.needed = Capability::read_job;
+  dispatch(Where::asked_alloc_node, std::move(call),
+           [&parts](Call here) { here.settle(alloc_history(here, parts)); });
+  return later;
+}
+
 // --- metadata
 // ------------------------------------------------------------------------------------------
 
@@ -250,6 +333,13 @@ void add_client_routes(Routes& routes, ClientParts parts) {
   const auto with = routes.with(std::move(parts));
   routes.exact("/v1/client/stats",
                {{Methods::any, Capability::node_read, with(host_stats), Where::asked_node}},
+               About::asked_node);
+  routes.exact("/v1/client/metrics/history",
+               {{.methods = Methods::get,
+                 .capability = Capability::node_read,
+                 .run = with(read_history),
+                 .where = Where::asked_node,
+                 .handler_judges = true}},
                About::asked_node);
   routes.exact("/v1/client/metadata",
                {{Methods::get, Capability::node_read, with(read_meta), Where::asked_node},

@@ -53,6 +53,8 @@ void write_task_usage(const client_api::TaskUsage& from, schema::plugin::TaskUsa
   write_usage(from.memory, to.initMemory());
   write_usage(from.cpu, to.initCpu());
   to.setTimestamp(from.timestamp);
+  to.setNetwork(from.network.value_or(0));
+  to.setHasNetwork(from.network.has_value());
   auto processes = to.initProcesses(static_cast<unsigned>(from.processes.size()));
   for (unsigned i = 0; i < processes.size(); ++i) {
     processes[i].setPid(from.processes[i].pid);
@@ -339,6 +341,7 @@ client_api::TaskUsage read_usage(schema::plugin::TaskUsage::Reader from) {
                               .cpu = read_cpu(from.getCpu()),
                               .timestamp = from.getTimestamp(),
                               .processes = {}};
+  if (from.getHasNetwork()) usage.network = from.getNetwork();
   for (const auto process : from.getProcesses())
     usage.processes.push_back({.pid = process.getPid(),
                                .memory = read_memory(process.getMemory()),

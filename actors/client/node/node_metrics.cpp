@@ -2,7 +2,7 @@
 
 #include "actors/client/task/task_counters.hpp"
 #include "actors/client/tools/countdown.hpp"
-#include "actors/client/tools/pass_question.hpp"
+#include "actors/client/tools/kept_usage.hpp"
 #include "actors/roles/node_replies.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/state/usage.hpp"
@@ -42,8 +42,58 @@ TaskMetrics metrics_of_task(AllocView alloc,
 actor::Answer<door::NodeReply> NodeMetrics::answer(const door::NodeAsk& msg) {
   NOMAD_TRY(access::authorize(door::asking(msg), {}));
   if (!parts_.usage_reader) return Error{Errc::unavailable, "the client is starting"};
-  return pass_question<client_api::HostUsage>(self_, parts_.usage_reader, usage::ReadHost{},
-                                              usage_reply);
+  if (msg->isReadHostUsageHistory()) return history();
+  const auto promise = self_->make_response_promise<door::NodeReply>();
+  self_->request(parts_.usage_reader, actor::infinite, usage::ReadHost{})
+      .then(
+          [this, promise](const client_api::HostUsage& usage) {
+            keep(usage);
+            promise.deliver(usage_reply(usage));
+          },
+          [promise](const Error& err) { promise.deliver(err); });
+  return promise;
+}
+
+// -- the past
+// -------------------------------------------------------------------------------------
+
+void NodeMetrics::begin() {
+  if (!samples_ && parts_.keeps) wait();
+}
+
+/// Until the next slot begins, where the tasks' readings come, too.
+void NodeMetrics::wait() {
+  constexpr auto slot = workload::UsageHistory::short_slot;
+  samples_ = true;
+  const Nanoseconds now = self_->now().time_since_epoch();
+  actor::send_self_after(self_, slot - now % slot, SampleDue{});
+}
+
+void NodeMetrics::sample_due() {
+  samples_ = false;
+  if (parts_.stopping || !parts_.keeps || !parts_.usage_reader || !parts_.allocs.has_live()) return;
+  samples_ = true;
+  self_->request(parts_.usage_reader, figure_patience, usage::ReadHost{})
+      .then(
+          [this](const client_api::HostUsage& usage) {
+            keep(usage);
+            wait();
+          },
+          [this](const Error&) { wait(); });  // A gap says so.
+}
+
+void NodeMetrics::keep(const client_api::HostUsage& usage) {
+  if (!parts_.keeps) return;
+  if (!history_) history_ = std::make_shared<workload::UsageHistory>();
+  history_->add({.cpu_mhz = usage.cpu_ticks_consumed,
+                 .memory = static_cast<double>(usage.memory.used),
+                 .network = usage.network},
+                self_->now().time_since_epoch());
+}
+
+door::NodeReply NodeMetrics::history() const {
+  return history_reply({{.task = {}, .usage = history_, .reserved = {}}},
+                       {.steady = self_->now().time_since_epoch(), .unix = parts_.unix_now()});
 }
 
 actor::Answer<ClientMetrics> NodeMetrics::gather(const client_api::ReadMetrics& msg) {
@@ -56,7 +106,8 @@ actor::Answer<ClientMetrics> NodeMetrics::gather(const client_api::ReadMetrics& 
   one_less.await();
   self_->request(parts_.usage_reader, figure_patience, usage::ReadHost{})
       .then(
-          [metrics, one_less](client_api::HostUsage& usage) {
+          [this, metrics, one_less](client_api::HostUsage& usage) {
+            keep(usage);
             metrics->host = std::move(usage);
             one_less();
           },

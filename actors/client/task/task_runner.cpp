@@ -37,9 +37,12 @@ void TaskRunnerState::init(TaskSetup setup) {
   const auto driver = copy(task().getDriver());
   link_.emplace(self_, driver, setup_.parts->drivers->at(driver));
   link_->serve(setup_.parts->driver_manager, id(), self_);
-  usage_.emplace(self_, &*link_, this,
-                 UsageStream{workload::usage_interval(setup_.parts->usage_interval),
-                             setup_.parts->usage_counts});
+  usage_.emplace(
+      self_, &*link_, this,
+      UsageStream{workload::usage_interval(setup_.parts->usage_interval),
+                  setup_.parts->usage_counts,
+                  setup_.parts->keeps_usage ? workload::UsageHistory::short_slot : Nanoseconds{0}},
+      setup_.parts->keeps_usage);
   hooks_.emplace(self_, setup_.parts->hooks->of_tasks, *this);
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
@@ -205,6 +208,11 @@ actor::Answer<client_api::TaskUsage> TaskRunnerState::usage() {
       promise.deliver(usage.error());
   });
   return promise;
+}
+
+task_runner::History TaskRunnerState::history() const {
+  const auto kept = usage_->history();
+  return {kept ? std::make_shared<const workload::UsageHistory>(*kept) : nullptr};
 }
 
 actor::Answer<client_api::ExecStarted> TaskRunnerState::exec(task_runner::Exec& msg) {
@@ -434,7 +442,7 @@ void TaskRunnerState::perform(const task_action::Log& it) {
 void TaskRunnerState::perform(const task_action::End&) {
   actor::send_urgent(self_, setup_.parts->driver_manager, driver_manager::Leave{id()});
   say_the_rest();
-  self_->send(setup_.parent, task_runner::Ended{setup_.index});
+  self_->send(setup_.parent, task_runner::Ended{setup_.index, {usage_->history()}});
   self_->quit();
 }
 
@@ -485,6 +493,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::Restart& msg) { return state.restart(msg); },
       [&state](const task_runner::Signal& msg) { return state.signal(msg); },
       [&state](task_runner::ReadUsage) { return state.usage(); },
+      [&state](task_runner::ReadHistory) { return state.history(); },
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
       [&state](task_runner::Detach) { return state.detach(); },
       [&state](task_runner::TellServersAgain) { state.update_hooks(true); },

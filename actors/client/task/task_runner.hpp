@@ -20,6 +20,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/workload/task_state.hpp"
+#include "runtime/workload/usage/usage_history.hpp"
 #include "schema/client.capnp.h"
 
 namespace nomad::host {
@@ -109,6 +110,16 @@ struct ReadUsage {
   using is_message = void;
 };
 
+struct ReadHistory {
+  using is_message = void;
+};
+
+/// What the task has used; null: nothing is kept, or nothing is known yet. It changes no more.
+struct History {
+  using is_message = void;
+  std::shared_ptr<const workload::UsageHistory> usage;
+};
+
 /// Runs a command beside the task. `not_found` while the task does not run.
 struct Exec {
   using is_message = void;
@@ -147,6 +158,7 @@ struct Changed {
 struct Ended {
   using is_message = void;
   std::size_t index = 0;
+  History history{};
 };
 
 }  // namespace task_runner
@@ -164,6 +176,7 @@ using TaskRunner = actor::Interface<void(task_runner::Joins),
                                     task_runner::Done(task_runner::Restart),
                                     task_runner::Done(task_runner::Signal),
                                     client_api::TaskUsage(task_runner::ReadUsage),
+                                    task_runner::History(task_runner::ReadHistory),
                                     client_api::ExecStarted(task_runner::Exec),
                                     task_runner::Done(task_runner::Detach),
                                     void(task_runner::TellServersAgain)>;
@@ -184,6 +197,7 @@ struct TaskParts {
   Nanoseconds max_kill_timeout = std::chrono::seconds{30};
   Nanoseconds usage_interval = std::chrono::seconds{1};  ///< As in ClientOptions.
   bool usage_counts = false;                             ///< Metrics show what tasks use.
+  bool keeps_usage = false;                              ///< As in ClientOptions.
   UnixClock unix_now;
   std::uint64_t seed = 0;
 };

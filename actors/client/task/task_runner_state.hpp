@@ -64,6 +64,8 @@ public:
   actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
   actor::Answer<client_api::TaskUsage> usage();
 
+  task_runner::History history() const;
+
   void usage_look_due() { usage_->look_due(); }
 
   actor::Answer<client_api::ExecStarted> exec(task_runner::Exec& msg);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 
@@ -12,11 +14,22 @@ constexpr auto usage_timeout = std::chrono::minutes{1};
 
 void pass_over(const Result<client_api::TaskUsage>& /*usage*/) {}
 
+/// What is kept of it. Resident memory, where the driver knows that: what caches hold can be had
+/// back.
+workload::UsageSample sample_of(const client_api::TaskUsage& usage) {
+  const auto memory = usage.memory.rss != 0 ? usage.memory.rss : usage.memory.usage;
+  return {.cpu_mhz = usage.cpu.total_ticks,
+          .memory = static_cast<double>(memory),
+          .network = usage.network};
+}
+
 }  // namespace
 
 void UsageLink::driver_has_run() {
   auto run_id = task_->live_run();
   if (run_id.empty()) return;  // It has ended meanwhile.
+  const auto run = std::hash<std::string>{}(run_id);
+  if (std::exchange(run_, run) != run && history_) history_->restarted(now());
   stream_.run_is(std::move(run_id));
   if (stream_.is_to_begin(now())) ask(pass_over);
 }
@@ -37,17 +50,26 @@ void UsageLink::ask(const Known& known) {
       driver::DriverAnswer::USAGE,
       [this, known, run_id = task_->live_run()](driver::Answered& answer) {
         auto usage = driver::read_usage(answer.answer->getUsage());
-        if (stream_.listens_to(run_id)) stream_.heard(usage, now());
+        heard(run_id, usage);
         known(std::move(usage));
       },
       [known](const driver::Refusal& why) { known(why.error); });
   look_later();
 }
 
+void UsageLink::heard(const std::string& run_id, client_api::TaskUsage usage) {
+  if (!stream_.listens_to(run_id)) return;
+  if (keeps_) {
+    if (!history_) history_ = std::make_shared<workload::UsageHistory>();
+    history_->add(sample_of(usage), now());
+  }
+  stream_.heard(std::move(usage), now());
+}
+
 void UsageLink::heard(schema::plugin::Notice::Reader notice) {
-  const auto run_id = view(notice.getRunId());
+  const auto run_id = copy(notice.getRunId());
   if (task_->live_run() != run_id || !stream_.listens_to(run_id)) return;
-  if (notice.isUsage()) return stream_.heard(driver::read_usage(notice.getUsage()), now());
+  if (notice.isUsage()) return heard(run_id, driver::read_usage(notice.getUsage()));
   const auto why = driver::read_failure(notice.getUsageFailed());
   const auto id = task_->id();
   if (why.recoverable) {
@@ -55,8 +77,10 @@ void UsageLink::heard(schema::plugin::Notice::Reader notice) {
                short_id(id.alloc_id), why.error.what);
     return;
   }
-  log::warn("client", "task {} of allocation {}: its driver can't tell what it uses: {}", id.task,
-            short_id(id.alloc_id), why.error.what);
+  const auto level = stream_.is_wanted_often(now()) ? log::Level::warn : log::Level::debug;
+  log::write(level, "client",
+             fmt::format("task {} of allocation {}: its driver can't tell what it uses: {}",
+                         id.task, short_id(id.alloc_id), why.error.what));
   stream_.failed(why.error);
 }
 

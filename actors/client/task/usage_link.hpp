@@ -1,14 +1,16 @@
 // UsageLink: how the runner of a task learns what the task uses: it asks the driver, and hears what
-// that streams. UsageStream decides when.
+// that streams. UsageStream decides when. What is heard is kept for later, where that is wanted.
 //
 // The task's runner owns it and calls it in its own turns.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "actors/client/task/driver_link.hpp"
 #include "actors/client/task/usage_stream.hpp"
+#include "runtime/workload/usage/usage_history.hpp"
 
 namespace nomad::client {
 
@@ -31,9 +33,12 @@ public:
     virtual std::string live_run() const = 0;
   };
 
-  /// `link` and `task` outlive this.
-  UsageLink(actor::Self* self, DriverLink* link, const Task* task, UsageStream stream)
-      : self_{self}, link_{link}, task_{task}, stream_{std::move(stream)} {}
+  using History = std::shared_ptr<const workload::UsageHistory>;
+
+  /// `link` and `task` outlive this. `keeps`: what is heard is kept in a history.
+  UsageLink(
+      actor::Self* self, DriverLink* link, const Task* task, UsageStream stream, bool keeps = false)
+      : self_{self}, link_{link}, task_{task}, stream_{std::move(stream)}, keeps_{keeps} {}
 
   UsageLink(const UsageLink&) = delete;
   UsageLink& operator=(const UsageLink&) = delete;
@@ -51,8 +56,12 @@ public:
 
   void look_due();
 
+  /// What was kept until now; null: nothing yet. It goes on to change while the task does.
+  History history() const { return history_; }
+
 private:
   void ask(const Known& known);
+  void heard(const std::string& run_id, client_api::TaskUsage usage);
   void look_later();
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
@@ -61,7 +70,10 @@ private:
   DriverLink* link_;
   const Task* task_;
   UsageStream stream_;
-  bool looks_ = false;  ///< LookDue is on its way.
+  bool keeps_;
+  std::shared_ptr<workload::UsageHistory> history_;  ///< Null until there is something in it.
+  std::size_t run_ = 0;  ///< A hash of the run that the driver had last; 0: none.
+  bool looks_ = false;   ///< LookDue is on its way.
 };
 
 }  // namespace nomad::client

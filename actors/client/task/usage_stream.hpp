@@ -4,7 +4,8 @@
 // Where telemetry shows what tasks use, each run is streamed from its start. Otherwise nobody reads
 // anything until somebody asks: once, and the driver is asked once; twice within ten seconds, and
 // the driver streams until nobody has asked for ten. What came last answers then, while it is new
-// enough; a driver that does not stream, or has stopped, is asked each time.
+// enough; a driver that does not stream, or has stopped, is asked each time. Where the past is kept
+// (workload::UsageHistory) each run is streamed at its slots besides, as long as nobody wants more.
 //
 // A reading that failed and may pass is waited for; one that can't makes an end of it, until the
 // next run or the driver's next life. A run that is not the driver's (any more) has no usage.
@@ -25,8 +26,10 @@ namespace nomad::client {
 
 class UsageStream {
 public:
-  /// `interval` as workload::usage_interval gives it. `always`: telemetry wants it.
-  UsageStream(Nanoseconds interval, bool always) : interval_{interval}, always_{always} {}
+  /// `interval` as workload::usage_interval gives it. `always`: telemetry wants it. `kept`: at
+  /// which it is streamed for what is kept of the past; 0: nothing is.
+  UsageStream(Nanoseconds interval, bool always, Nanoseconds kept = Nanoseconds{0})
+      : interval_{interval}, always_{always}, kept_{kept} {}
 
   /// The driver has started the run, or found it. Empty: the driver is gone.
   void run_is(std::string run_id);
@@ -35,10 +38,14 @@ public:
   void asked(Nanoseconds now);
 
   /// Whether the driver is to be asked to begin, without anybody waiting for it.
-  bool is_to_begin(Nanoseconds now) const { return !streams_ && may_stream(now); }
+  bool is_to_begin(Nanoseconds now) const {
+    return streamed_at_.count() == 0 && wanted(now).count() > 0;
+  }
 
-  /// Whether nobody wants any more what the driver streams.
-  bool is_to_end(Nanoseconds now) const { return streams_ && !may_stream(now); }
+  /// Whether nobody wants any more what the driver streams, or not as often.
+  bool is_to_end(Nanoseconds now) const {
+    return streamed_at_.count() > 0 && streamed_at_ != wanted(now);
+  }
 
   /// What the driver is asked with now, and is taken to do from then on.
   Nanoseconds take_interval(Nanoseconds now);
@@ -60,6 +67,9 @@ public:
   /// What was streamed last; null: the driver has to be asked.
   const client_api::TaskUsage* newest(Nanoseconds now) const;
 
+  /// Whether somebody wants it more often than what is kept does.
+  bool is_wanted_often(Nanoseconds now) const;
+
   /// Why there is none.
   const Error* failure() const { return failure_.get(); }
 
@@ -69,14 +79,16 @@ private:
     Nanoseconds at{0};
   };
 
-  bool may_stream(Nanoseconds now) const;
+  /// The interval at which it is to be streamed; 0: not at all.
+  Nanoseconds wanted(Nanoseconds now) const;
 
   Nanoseconds interval_;
   bool always_;
+  Nanoseconds kept_;
   std::string run_id_;
   std::optional<Nanoseconds> last_asked_;
-  bool asked_again_ = false;  ///< Soon after somebody had.
-  bool streams_ = false;
+  bool asked_again_ = false;    ///< Soon after somebody had.
+  Nanoseconds streamed_at_{0};  ///< 0: it is not.
   std::unique_ptr<const Heard> heard_;
   std::unique_ptr<const Error> failure_;
 };

@@ -1,5 +1,7 @@
 #include "test/unit/actors/api/api_fixture.hpp"
 
+#include <array>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -90,13 +92,48 @@ ca::HostUsage host_usage() {
   return host;
 }
 
+/// Of one task or, without a name, of the machine.
+door::NodeReply history(std::string_view task) {
+  return door::make_node_reply([&](auto& reply) {
+    auto one = reply.initUsageHistory(1)[0];
+    one.setTask(text(task));
+    auto series = one.initSeries(1)[0];
+    series.setInterval(10);
+    series.setEnd(1'700'000'010);
+    const std::array<float, 2> cpu{12.34F, -1};
+    const std::array<float, 2> memory{5e7F, -1};
+    const std::array<float, 2> network{-1, -1};
+    series.setCpu(kj::arrayPtr(cpu.data(), cpu.size()));
+    series.setMemory(kj::arrayPtr(memory.data(), memory.size()));
+    series.setNetwork(kj::arrayPtr(network.data(), network.size()));
+    one.setP95Cpu(12.5);
+    one.setP95Memory(43'000'000);
+    one.setP95Seconds(21'600);
+    if (task.empty()) return;
+    one.setRestarts(2);
+    const std::array<std::int64_t, 1> restarts{77};
+    one.setRestartTimes(kj::arrayPtr(restarts.data(), restarts.size()));
+    one.setReservedCpu(100);
+    one.setReservedMemory(300);
+    auto advice = one.initAdvice(1)[0];
+    advice.setResource("memory");
+    advice.setUnit("MiB");
+    advice.setReserved(300);
+    advice.setUsed(41);
+    advice.setSuggested(50);
+    advice.setText("reserve less");
+  });
+}
+
 actor::Answer<door::NodeReply> answer_of(Played& played, const door::NodeAsk& asked) {
   if (asked->isReadMeta() || asked->isApplyMeta()) return meta(asked);
   if (asked->isReadHostUsage()) return client::usage_reply(host_usage());
+  if (asked->isReadHostUsageHistory()) return history({});
   const auto alloc = asked->isCollectGarbage() ? own_alloc : copy(asked->getAllocId());
   auto reply = door::node_done();
   if (asked->isReadAllocUsage())
     reply = client::usage_reply(played.task_started ? usage() : ca::AllocUsage{});
+  if (asked->isReadUsageHistory()) reply = history("server");
   if (asked->isReadChecks()) reply = client::checks_reply(played.checks);
   if (asked->isReadIdentities()) reply = client::identities_reply(played.identities);
   return if_own(played, alloc, door::asking(asked), std::move(reply));

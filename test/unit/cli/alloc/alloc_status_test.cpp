@@ -113,3 +113,26 @@ TEST_CASE("alloc status: when identities end, as their node says, also those of 
   CHECK(agent.out.find("db of service front  c         with the allocation\n")
         != std::string::npos);
 }
+
+TEST_CASE("alloc status: what to reserve instead stands below a task's resources") {
+  auto alloc = alloc_with("0", "");
+  const std::string ended = R"("ClientStatus":"complete")";
+  alloc.replace(alloc.find(ended), ended.size(), R"("ClientStatus":"running")");
+  test::FakeAgent agent;
+  agent.answer("GET /v1/allocations", std::string{R"([{"ID":")"} + id + R"("}])");
+  agent.answer(std::string{"GET /v1/allocation/"} + id, alloc);
+  agent.answer(std::string{"GET /v1/client/allocation/"} + id + "/stats", "{}");
+  agent.answer(
+      "GET /v1/client/metrics/history",
+      R"([{"Task":"other","Advice":[{"Text":"of another"}]},)"
+      R"({"Task":"web","Advice":[{"Text":"memory 300 MiB reserved: reserve about 50"}]}])");
+
+  CHECK_MESSAGE(agent.run(run_alloc_status, {id}) == 0, agent.err);
+
+  const auto resources = agent.out.find("Task Resources:");
+  const auto advice = agent.out.find("\nAdvice: memory 300 MiB reserved: reserve about 50\n");
+  CHECK(resources != std::string::npos);
+  CHECK(advice != std::string::npos);
+  CHECK(resources < advice);
+  CHECK(agent.out.find("of another") == std::string::npos);
+}

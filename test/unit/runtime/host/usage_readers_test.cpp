@@ -63,6 +63,21 @@ TEST_CASE("host_usage_reader: lists disks, not pseudo file systems") {
   CHECK(partitions[1].mountpoint == "/with blank");
 }
 
+TEST_CASE("host_usage_reader: counts what interfaces to others have moved, in and out") {
+  CHECK(parse_network_bytes(
+            "Inter-|   Receive                            |  Transmit\n"
+            " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets\n"
+            "    lo: 500 1 0 0 0 0 0 0 500 1 0 0 0 0 0 0\n"
+            "  eth0: 1000 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n"
+            "wlan0:30 1 0 0 0 0 0 0 4 1 0 0 0 0 0 0\n"
+            "veth12: 7000 1 0 0 0 0 0 0 7000 1 0 0 0 0 0 0\n"
+            "docker0: 7000 1 0 0 0 0 0 0 7000 1 0 0 0 0 0 0\n"
+            "  eth1: 9 9\n")
+        == 1234);
+  CHECK(parse_network_bytes("") == 0);
+  CHECK(parse_network_bytes(":\n:::") == 0);
+}
+
 TEST_CASE("host_usage_reader: reads this machine") {
   HostUsageReader stats{{.alloc_dir = "/tmp", .total_compute_mhz = 4000}};
 
@@ -75,6 +90,7 @@ TEST_CASE("host_usage_reader: reads this machine") {
   CHECK(first.memory.total > first.memory.free);
   CHECK(first.alloc_dir.size > 0);
   CHECK(first.uptime_seconds > 0);
+  CHECK(first.network.has_value());
   CHECK(first.cpu.size() == std::thread::hardware_concurrency());
   CHECK(first.cpu[0].idle == 100);
   CHECK(first.cpu_ticks_consumed == 0);
@@ -115,6 +131,33 @@ TEST_CASE("host_usage_reader: shares of the cpu since the last reading") {
              "cpu  9 9 9 9 9 9 9 9\ncpu0 151 0 125 826 0 0 0 0 0 0\n"
              "cpu1 0 0 0 200 0 0 0 0 0 0\n");
   CHECK(stats.read().cpu[0].user == doctest::Approx(50));  // asked again at once
+}
+
+TEST_CASE("process_usage_reader: what its network has moved, of a task that has one of its own") {
+  const auto usage_of = [](std::vector<std::string> command) {
+    command.insert(command.begin(), "/usr/bin/setsid");  // its processes die together
+    for (const auto* word : {"/bin/sh", "-c", "sleep 1000 & echo up; wait"})
+      command.emplace_back(word);
+    const test::ChildProcess root{command};
+    std::optional<TaskUsage> usage;
+    if (root.wrote_line())
+      usage = ProcessUsageReader{4000, 2}.read(
+          std::vector<TaskProcesses>{{.key = "a", .executor_pid = root.pid()}})[0];
+    ::kill(-root.pid(), SIGKILL);
+    return usage;
+  };
+  const auto with_ours = usage_of({});
+  REQUIRE(with_ours.has_value());
+  CHECK(with_ours->processes.size() == 1);
+  CHECK_FALSE(with_ours->network.has_value());
+
+  const auto with_its_own = usage_of({"/usr/bin/unshare", "--user", "--net"});
+
+  if (!with_its_own) {
+    MESSAGE("skipped: this machine lets nobody make a network namespace");
+    return;
+  }
+  CHECK(with_its_own->network == 0);
 }
 
 TEST_CASE("process_usage_reader: sums the tree below an executor") {

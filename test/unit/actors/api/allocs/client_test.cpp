@@ -130,6 +130,36 @@ TEST_CASE("client: results of checks by id, and null without any") {
   }
 }
 
+TEST_CASE("client: the past of an allocation's tasks, with what to reserve instead") {
+  ApiFixture fixture;
+  const auto path = "/v1/client/metrics/history?alloc_id=" + own_alloc;
+
+  CHECK(fixture.get(path + "&task=server").body
+        == R"([{"Advice":[{"Resource":"memory","Unit":"MiB","Reserved":300,"Used":41,)"
+           R"("Suggested":50,"Text":"reserve less"}],)"
+           R"("P95":{"CPU":12.5,"Memory":43000000.0,"Seconds":21600},)"
+           R"("Reserved":{"CPU":100,"MemoryMB":300},"RestartTimes":[77],"Restarts":2,)"
+           R"("Series":[{"Interval":10,"End":1700000010,"CPU":[12.3,null],)"
+           R"("Memory":[50000000,null],"Network":[null,null]}],"Task":"server"}])");
+  CHECK(view(fixture.played->asked.back()->getReadUsageHistory()) == "server");
+  CHECK(fixture.refusal("/v1/client/metrics/history?alloc_id=" + uuid(5))
+        == "404 Unknown allocation \"" + uuid(5) + '"');
+  CHECK(fixture.refusal("/v1/client/metrics/history?alloc_id=zz").starts_with("400 "));
+  CHECK(fixture.refusal(path + "&node_id=" + own_node)
+        == "400 history is of a node or of an allocation: give node_id or alloc_id");
+}
+
+TEST_CASE("client: the past of a node") {
+  ApiFixture fixture;
+  for (const auto& query : {std::string{}, "?node_id=" + own_node}) {
+    const auto list = fixture.json("/v1/client/metrics/history" + query);
+    CHECK(texts_of(list, "Task").empty());
+    CHECK(list.at(0).at("Series").at(0).at("End") == 1'700'000'010);
+  }
+  CHECK(fixture.refusal("/v1/client/metrics/history?node_id=" + uuid(9))
+        == "404 Unknown node " + uuid(9));
+}
+
 TEST_CASE("client: usage of allocations and of the host") {
   ApiFixture fixture;
 

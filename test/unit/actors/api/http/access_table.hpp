@@ -89,6 +89,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/client/fs/logs/*", "read-fs|read-logs"},
     {"ANY /v1/client/fs/*", ""},
     {"ANY /v1/client/stats", "node-read"},
+    {"GET /v1/client/metrics/history", "node-read"},  // of an allocation: access_table_test.cpp
     {"GET /v1/client/metadata", "node-read"},
     {"PUT /v1/client/metadata", "node-write"},
     {"ANY /v1/client/gc", "node-write"},

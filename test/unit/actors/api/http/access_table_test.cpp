@@ -158,6 +158,22 @@ TEST_CASE("access_table: each route is opened by what its row says, and by nothi
     CHECK_MESSAGE(listed.contains(row.first), row.first << " is no route any more");
 }
 
+TEST_CASE(
+    "access_table: the past of an allocation is for who may read its job, of a node for who "
+    "may read nodes") {
+  TwoNamespaces fixture{by_words()};
+  const std::string of_node = "/v1/client/metrics/history";
+  const auto of_alloc = of_node + "?alloc_id=" + own_alloc;
+  const auto status = [&](const std::string& token, const std::string& target) {
+    return fixture.as(token, "GET", target, "").status;
+  };
+  CHECK(status("read-job", of_alloc) == 200);
+  CHECK(status("node-read", of_alloc) == 403);
+  CHECK(status(test::nothing, of_alloc) == 403);
+  CHECK(status("node-read", of_node) == 200);
+  CHECK(status("read-job", of_node) == 403);
+}
+
 TEST_CASE("access_table: no sequence of requests changes what is of another namespace") {
   const std::uint64_t seed = 20261129;
   CAPTURE(seed);

@@ -2,6 +2,8 @@
 // new, of the run that runs.
 #include "actors/client/task/usage_stream.hpp"
 
+#include <cmath>
+
 #include "test/support/anybody.hpp"
 #include "test/support/fake_driver.hpp"
 #include "test/support/node_questions.hpp"
@@ -53,9 +55,11 @@ struct StreamingDriver : ClientFixture {
     return client::driver::used(uses(1));
   }
 
-  void run(bool telemetry = false) {
+  void run(bool telemetry = false, bool keeps = false) {
     if (telemetry) task_metrics = std::make_shared<telemetry::Registry>(telemetry::Options{});
-    start(true);
+    auto made = options();
+    made.keeps_usage = keeps;
+    start(true, made);
     const auto job
         = make_job({.tasks = {{.config = "{}", .driver = "streams"}}, .restart_delay = 1s});
     assign(make_alloc(job, 1), job);
@@ -83,6 +87,12 @@ struct StreamingDriver : ClientFixture {
     settle();
   }
 
+  /// The servers want it no more, and its task ends.
+  void end_alloc() {
+    stop_alloc(1, 9);
+    end_run();
+  }
+
   void die() {
     dies = true;
     tell(newest, client::driver::signal_task({"", ""}, ""));
@@ -99,8 +109,29 @@ struct StreamingDriver : ClientFixture {
     return tasks[0].getValue().getResourceUsage().getMemoryStats().getRss();
   }
 
+  /// The past of the allocation's task, as users are shown it.
+  door::NodeReply history() {
+    const auto answer = ask<door::NodeReply>(client, test::read_history(alloc_id(1), "web"));
+    REQUIRE((*answer)->has_value());
+    REQUIRE((*answer)->value()->getUsageHistory().size() == 1);
+    return (*answer)->value();
+  }
+
+  /// The slots of 10 seconds of which something is known: their memory in MiB.
+  std::vector<int> known_memory() {
+    std::vector<int> known;
+    const auto reply = history();
+    const auto series = reply->getUsageHistory()[0].getSeries();
+    if (series.size() == 0) return known;
+    for (const auto bytes : series[0].getMemory())
+      if (bytes >= 0) known.push_back(static_cast<int>(std::lround(bytes / (1 << 20))));
+    return known;
+  }
+
   using Asked = std::vector<Nanoseconds>;
 };
+
+constexpr std::uint64_t mib = 1 << 20;
 
 }  // namespace
 
@@ -144,6 +175,26 @@ TEST_CASE("usage_stream: an interval that answers nobody is not streamed for tho
   stream.asked(0s);
   stream.asked(1s);
   CHECK(stream.take_interval(1s) == 0s);
+}
+
+TEST_CASE("usage_stream: what is kept is streamed at its slots while nobody wants more") {
+  UsageStream stream{1s, false, 10s};
+  stream.run_is("run");
+  CHECK(stream.is_to_begin(0s));
+  CHECK(stream.take_interval(0s) == 10s);
+  CHECK_FALSE(stream.is_to_begin(0s));
+  CHECK_FALSE(stream.look_in(0s));
+  stream.heard(uses(7), 1s);
+  CHECK_MESSAGE(stream.newest(1s) == nullptr, "it is no answer: the next comes in ten seconds");
+  stream.asked(20s);
+  CHECK(stream.take_interval(20s) == 10s);
+  stream.asked(21s);
+  CHECK(stream.take_interval(21s) == 1s);
+  CHECK(stream.look_in(21s) == 10s);
+  CHECK(stream.is_to_end(31s));
+  CHECK(stream.take_interval(31s) == 10s);
+  CHECK_FALSE(stream.is_to_end(31s));
+  CHECK_FALSE(stream.look_in(31s));
 }
 
 TEST_CASE("usage_stream: a failure that does not pass is of its run") {
@@ -286,6 +337,71 @@ TEST_CASE_FIXTURE(StreamingDriver,
   CHECK(asked.size() == before + 1);
   tell_usage(10);
   CHECK(rss() == 10);
+}
+
+TEST_CASE_FIXTURE(StreamingDriver,
+                  "usage history: what a driver streams is kept, over restarts and past the end") {
+  run(false, true);
+  CHECK(asked == Asked{10s});
+  tell_usage(50 * mib);
+  advance(10s);
+  tell_usage(80 * mib);
+  advance(10s);
+  CHECK(known_memory() == std::vector{50, 80});
+  end_run();
+  advance(3s);
+  CHECK(asked == Asked{10s, 10s});
+  tell_usage(20 * mib);
+  advance(10s);
+  CHECK(known_memory() == std::vector{50, 80, 20});
+  const auto shown = history();
+  CHECK(shown->getUsageHistory()[0].getRestarts() == 1);
+  CHECK(shown->getUsageHistory()[0].getRestartTimes().size() == 1);
+  const auto until = shown->getUsageHistory()[0].getSeries()[0].getEnd();
+  CHECK(until * 1'000'000'000 <= unix_now() + Nanoseconds{10s}.count());
+  CHECK(until * 1'000'000'000 >= unix_now() - Nanoseconds{20s}.count());
+
+  end_alloc();
+
+  CHECK(known_memory() == std::vector{50, 80, 20});
+  const auto other = ask<door::NodeReply>(client, test::read_history(alloc_id(1), "nobody"));
+  CHECK((*other)->error().code == Errc::not_found);
+  tell(client, test::collect_alloc(alloc_id(1)));
+  settle();
+  const auto gone = ask<door::NodeReply>(client, test::read_history(alloc_id(1)));
+  CHECK((*gone)->error().code == Errc::not_found);
+}
+
+TEST_CASE_FIXTURE(StreamingDriver, "usage history: without it nothing is read and nothing kept") {
+  run();
+  advance(1min);
+  CHECK(asked.empty());
+  rss();
+  CHECK(known_memory().empty());
+}
+
+TEST_CASE_FIXTURE(StreamingDriver,
+                  "usage history: the machine is read while something runs on it") {
+  const auto slots = [this] {
+    const auto answer = ask<door::NodeReply>(client, test::read_host_history());
+    REQUIRE((*answer)->has_value());
+    const auto series = (*answer)->value()->getUsageHistory()[0].getSeries();
+    std::size_t known = 0;
+    if (series.size() > 0)
+      for (const auto bytes : series[0].getMemory())
+        known += bytes >= 0 ? 1 : 0;
+    return known;
+  };
+  run(false, true);
+  advance(55s);
+  CHECK(slots() == 5);
+
+  end_alloc();
+  advance(10s);
+  const auto before = slots();
+  advance(5min);
+
+  CHECK(slots() == before);
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "usage_stream: mock tasks are streamed until they end") {
