@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <map>
 
 #include "cli/acl/acl_view.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -57,24 +57,13 @@ void print_identity(const View& who) {
   print_table("Limits", limits);
 }
 
-/// Through which roles the caller has his policies; nothing if nobody says so.
-std::map<std::string, std::string> roles_of_policies(Api& api) {
-  std::map<std::string, std::string> roles;
-  const auto who = api.get("/v1/acl/whoami");
-  if (!who) return roles;
-  for (const auto& policy : who->view()["Policies"].items())
-    roles[policy["Name"].text()] = policy["Role"].text();
-  return roles;
-}
-
-void print_rules(std::string_view name,
-                 const View& rules,
-                 const std::map<std::string, std::string>& roles) {
-  Rows rows{{"Policy", "Role", "Line", "Rule", "Note"}};
+void print_rules(std::string_view name, const View& rules) {
+  Rows rows{{"Policy", "Roles", "Line", "Rule", "Note"}};
   for (const auto& rule : rules.items()) {
-    const auto policy = rule["Policy"].text();
-    const auto role = roles.find(policy);
-    rows.push_back({policy, role == roles.end() ? "" : role->second,
+    std::vector<std::string> roles;
+    for (const auto& role : rule["Roles"].items())
+      roles.push_back(role.text());
+    rows.push_back({rule["Policy"].text(), join(roles, ","),
                     rule["Line"].number() == 0 ? "" : rule["Line"].text(), rule["Rule"].text(),
                     rule["Note"].text()});
   }
@@ -139,9 +128,8 @@ Result<int> run_acl_explain(const std::vector<std::string>& arguments) {
                       {"Allowed", code == 0 ? "true" : "false"},
                       {"Reason", explained["Reason"].text()}})
             << '\n';
-  const auto roles = roles_of_policies(*command.api);
-  print_rules("Decided by", explained["Rules"], roles);
-  print_rules("Came close", explained["Close"], roles);
+  print_rules("Decided by", explained["Rules"]);
+  print_rules("Came close", explained["Close"]);
   return code;
 }
 

@@ -1,14 +1,18 @@
 // GET /v1/acl/explain: whether the sender of a request may do something, by which rules of which
-// policies, and which rules came close. Nomad has nothing like it. Everybody may ask it about
-// himself: the rules that it shows are of policies that he has. Tests: explain_test.
+// policies and through which roles he has these, and which rules came close. Nomad has nothing like
+// it. Everybody may ask it about himself: the rules that it shows are of policies that he has.
+// Tests: explain_test.
+#include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/cluster/acl/held_token.hpp"
 
 namespace nomad::api {
 namespace {
@@ -64,25 +68,44 @@ Result<Explained> asked_of(const net::Request& request) {
   return asked;
 }
 
-void append_note(std::string& out, const access::RuleNote& note) {
+/// The roles through which a caller has a policy, by its name; none where it is his own.
+using RolesOfPolicies = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+RolesOfPolicies roles_of_policies(const Context& context, const access::Grant& grant) {
+  RolesOfPolicies roles;
+  if (grant.accessor.empty() || !context.state.store) return roles;
+  const auto token = cluster::held_token(context.state.store->snapshot(), grant.accessor);
+  if (!token) return roles;
+  for (const auto& policy : token->policies)
+    if (!policy.role.empty()) roles[policy.name].push_back(policy.role);
+  return roles;
+}
+
+void append_note(std::string& out, const access::RuleNote& note, const RolesOfPolicies& roles) {
   JsonObject object{out};
   object.number("Line", note.line).text("Note", note.note).text("Policy", note.policy);
+  const auto through = roles.find(note.policy);
+  append_json_texts(object.raw("Roles"),
+                    through == roles.end() ? std::vector<std::string>{} : through->second);
   object.text("Rule", note.rule);
 }
 
-Answer explain(const access::Principal& who, const Explained& asked) {
+Answer explain(const Context& context, const access::Principal& who, const Explained& asked) {
   auto why = access::explain(*who.grant()->rights, asked.capability, asked.target);
   const auto* const limits = who.limits();
   if (why.is_allowed && limits != nullptr && !limits->allow(asked.capability, asked.target))
     why.reason = "the caller is kept from it by his limits: " + limits->text();
+  const auto roles = roles_of_policies(context, *who.grant());
+  const auto append
+      = [&roles](std::string& out, const access::RuleNote& note) { append_note(out, note, roles); };
   JsonObject object;
   object.boolean("Allowed", authorize(who, asked.capability, asked.target).has_value());
   object.text("Capability", access::word_of(asked.capability));
-  append_json_list(object.raw("Close"), why.close, append_note);
+  append_json_list(object.raw("Close"), why.close, append);
   object.text("HostVolume", asked.target.host_volume).text("Namespace", asked.target.ns);
   object.text("NodePool", asked.target.node_pool).text("Path", asked.target.path);
   object.text("Plugin", asked.target.plugin).text("Reason", why.reason);
-  append_json_list(object.raw("Rules"), why.deciding, append_note);
+  append_json_list(object.raw("Rules"), why.deciding, append);
   return Answer::json(object.take());
 }
 
@@ -92,7 +115,8 @@ Outcome explain_rights(Call& call) {
   NOMAD_TRY(asked_of(call.request()));
   with_rights(std::move(call), [](Call known) {
     const auto asked = asked_of(known.request());
-    known.send(asked ? explain(known.asking.who, *asked) : Answer::error(asked.error()));
+    known.send(asked ? explain(*known.context, known.asking.who, *asked)
+                     : Answer::error(asked.error()));
   });
   return later;
 }

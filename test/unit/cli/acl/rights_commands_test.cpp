@@ -10,8 +10,8 @@ namespace {
 const std::string explained_no
     = R"({"Allowed":false,"Reason":"the rule for namespace \"prod\" does not give submit-job",)"
       R"("Rules":[{"Policy":"reader","Rule":"namespace \"prod\" { policy = \"read\" }","Line":3,)"
-      R"("Note":""}],"Close":[{"Policy":"writer","Rule":"namespace \"*\" { policy = \"write\" }",)"
-      R"("Line":1,"Note":"is less close"}]})";
+      R"("Note":"","Roles":[]}],"Close":[{"Policy":"writer","Line":1,"Note":"is less close",)"
+      R"("Rule":"namespace \"*\" { policy = \"write\" }","Roles":["dev","ops"]}]})";
 
 }  // namespace
 
@@ -43,17 +43,15 @@ TEST_CASE("acl whoami: shows who it is, and nothing that there is not") {
 TEST_CASE("acl explain: asks for what was named, and says which rules decided") {
   test::FakeAgent agent;
   agent.answer("GET /v1/acl/explain", explained_no);
-  agent.answer("GET /v1/acl/whoami",
-               R"({"Policies":[{"Name":"reader","Role":""},{"Name":"writer","Role":"dev"}]})");
   CHECK(agent.run(run_acl_explain, {"-namespace", "prod", "submit-job"}) == 2);
   CHECK(agent.asked.at(0) == "GET /v1/acl/explain?namespace=prod&capability=submit-job");
   CHECK(agent.out
         == "Capability = submit-job\nAllowed    = false\n"
            "Reason     = the rule for namespace \"prod\" does not give submit-job\n\n"
-           "Decided by\nPolicy  Role    Line  Rule                                  Note\n"
+           "Decided by\nPolicy  Roles   Line  Rule                                  Note\n"
            "reader  <none>  3     namespace \"prod\" { policy = \"read\" }  <none>\n\n"
-           "Came close\nPolicy  Role  Line  Rule                                Note\n"
-           "writer  dev   1     namespace \"*\" { policy = \"write\" }  is less close\n");
+           "Came close\nPolicy  Roles    Line  Rule                                Note\n"
+           "writer  dev,ops  1     namespace \"*\" { policy = \"write\" }  is less close\n");
   CHECK(agent.run(run_acl_explain, {"-json", "submit-job"}) == 2);
 
   agent.answer("GET /v1/acl/explain",

@@ -45,15 +45,46 @@ TEST_CASE("explain: the rule that decided and what came close") {
   CHECK(
       answer
       == R"(200 {"Allowed":true,"Capability":"submit-job","Close":[{"Line":1,"Note":"does not give )"
-         R"(submit-job, but the rule for namespace \"dev-*\" is closer","Policy":"all","Rule":)"
+         R"(submit-job, but the rule for namespace \"dev-*\" is closer","Policy":"all","Roles":[],"Rule":)"
          R"("namespace \"*\" { policy = \"read\" }"}],"HostVolume":"","Namespace":"dev-a",)"
          R"("NodePool":"","Path":"","Plugin":"","Reason":"the rule for namespace \"dev-*\" gives )"
-         R"(submit-job","Rules":[{"Line":1,"Note":"","Policy":"dev","Rule":"namespace \"dev-*\" { )"
+         R"(submit-job","Rules":[{"Line":1,"Note":"","Policy":"dev","Roles":[],"Rule":"namespace \"dev-*\" { )"
          R"(policy = \"write\" }"}]})");
   const auto refused = fixture.told("capability=submit-job");
   CHECK(refused.starts_with(R"(200 {"Allowed":false,)"));
   CHECK(refused.find(R"("Namespace":"default")") != std::string::npos);
   CHECK(refused.find("does not give submit-job") != std::string::npos);
+}
+
+TEST_CASE("explain: the roles through which a policy was had") {
+  ExplainFixture fixture;
+  fixture.state().run([](auto command) {
+    auto policy = command.initAclPolicyUpsert();
+    policy.setName("dev");
+  });
+  for (const char* name : {"developer", "operator"})
+    fixture.state().run([name](auto command) {
+      auto role = command.initAclRoleUpsert();
+      role.setId(std::string{"id-"} + name);
+      role.setName(name);
+      role.initPolicies(1)[0].setName("dev");
+    });
+  fixture.add_root_key();
+  fixture.state().run([&](auto command) {
+    auto upsert = command.initAclTokenUpsert();
+    upsert.setIsNew(true);
+    auto token = upsert.initToken();
+    token.setAccessorId("acc-1");
+    token.setType("client");
+    token.setSecretHash(capnp::Data::Reader{reinterpret_cast<const unsigned char*>("hash"), 4});
+    token.setKeyId(fixture.state().now().active_root_key()->getKeyId());
+    auto roles = token.initRoles(2);
+    roles[0].setId("id-developer");
+    roles[1].setId("id-operator");
+  });
+  CHECK(fixture.told("capability=submit-job&namespace=dev-a")
+            .find(R"("Policy":"dev","Roles":["developer","operator"],)")
+        != std::string::npos);
 }
 
 TEST_CASE("explain: questions that are none are refused, and who is nobody") {
