@@ -156,6 +156,7 @@ std::string to_text(const Event& event) {
   append_auth(payload.raw("auth"), event.auth);
   append_request(payload.raw("request"), event.request);
   payload.text_if("route", event.route);
+  payload.text_if("object", event.object);
   if (event.verdict) append_verdict(payload.raw("verdict"), *event.verdict);
   if (event.response) {
     append_response(payload.raw("response"), *event.response);
@@ -186,7 +187,7 @@ void redact(Event& event, std::string_view secret) {
   constexpr std::size_t shortest = 8;  // less is found everywhere, and is nobody's secret
   if (secret.size() < shortest) return;
   for (auto* text : {&event.request.endpoint, &event.request.ns, &event.request.operation,
-                     &event.request.user_agent})
+                     &event.request.user_agent, &event.object})
     remove_all(*text, secret);
   if (event.response) remove_all(event.response->error, secret);
   if (!event.verdict) return;

@@ -81,7 +81,8 @@ struct Event {
   Stage stage = Stage::received;
   Auth auth{};
   Request request{};
-  std::string route{};  ///< "PUT /v1/job/*/plan"; ours.
+  std::string route{};   ///< "PUT /v1/job/*/plan"; ours.
+  std::string object{};  ///< What it is about, where the path alone does not say so; ours.
   std::optional<Verdict> verdict{};
   std::optional<Response> response{};
 };

@@ -40,6 +40,9 @@ public:
   /// Who asks, as it is known now. What his token is stands in `store`, where this agent has one.
   void knows(const access::Principal& who, const std::shared_ptr<state::Store>& store);
 
+  /// What it is about, which its body names or which it has made: told in the lines from now on.
+  void names(std::string_view object) { base_.object = object; }
+
   /// Writes the first line. `done` as `Auditor::write`.
   void receive(AuditFeed::Done done);
 

@@ -10,6 +10,7 @@
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "runtime/net/http/status.hpp"
 #include "runtime/object/draft.hpp"
@@ -63,6 +64,7 @@ Outcome join_servers(Call& call, const AgentParts& parts) {
   for (const auto& [name, value] : call.request().query)
     if (name == "address") join.addresses.push_back(value);
   if (join.addresses.empty()) return bad_request("missing address to join");
+  call.is_about(nomad::join(join.addresses, " "));
   const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   return ask<server::membership::Joined>(
@@ -78,6 +80,7 @@ Outcome join_servers(Call& call, const AgentParts& parts) {
 Outcome force_leave(Call& call, const AgentParts& parts) {
   const std::string name{call.request().parameter_or_empty("node")};
   if (name.empty()) return bad_request("missing node to force leave");
+  call.is_about(name);
   const auto* text = call.request().parameter("prune");
   const auto prune = parse_bool(text == nullptr || text->empty() ? "false" : *text);
   if (!prune) return bad_request("invalid prune value");
@@ -147,6 +150,7 @@ Outcome remove_peer(Call& call, const AgentParts& parts) {
         "remove");
   if (!id.empty() && !address.empty())
     return bad_request("Must specify only one of ?id or ?address");
+  call.is_about(id.empty() ? address : id);
   const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   const auto shared = share(std::move(call));
@@ -167,6 +171,7 @@ Outcome transfer_leadership(Call& call, const AgentParts& parts) {
   const std::string address{call.request().parameter_or_empty("address")};
   if (!id.empty() && !address.empty())
     return bad_request("Must specify only one of ?id or ?address");
+  call.is_about(id.empty() ? address : id);
   const auto cluster = parts.cluster;
   if (!cluster) return no_server();
   const auto shared = share(std::move(call));

@@ -90,6 +90,7 @@ Outcome put_kind(Call& call) {
       call.context->bounds.check_text(title_of<Api>(), draft.reader().totalSize().wordCount * 8));
   if (!call.rest.empty() && Kind::key(draft.reader()) != call.rest)
     return bad_request(std::string{title_of<Api>()} + " name does not match request path");
+  call.is_about(Kind::key(draft.reader()));
   return write(
       call,
       [wanted = draft.freeze()](const state::Snapshot& state, const access::Asking& asking,

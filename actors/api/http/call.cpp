@@ -142,6 +142,10 @@ void Call::become(access::Principal who) {
   if (audit) audit->knows(asking.who, context->state.store);
 }
 
+void Call::is_about(std::string_view object) const {
+  if (audit) audit->names(object);
+}
+
 std::optional<std::chrono::nanoseconds> Call::count() {
   if (!metered || std::exchange(is_counted_, true)) return {};
   if (asking.who.grant()) return context->meter.count(*metered, asking.who);

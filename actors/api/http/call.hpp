@@ -130,6 +130,10 @@ public:
   /// What the audit log is told of it; null: nothing.
   std::shared_ptr<AuditedCall> audit = {};
 
+  /// Says which object it is about to the audit log, where the path does not. Before it is
+  /// answered, by whoever has the call.
+  void is_about(std::string_view object) const;
+
   /// What is counted and measured of it; null: nothing.
   std::shared_ptr<const Metered> metered = {};
 

@@ -18,10 +18,23 @@ inline std::string write_namespace(const net::Request& request) {
   return ns.empty() ? "default" : std::string{ns};
 }
 
+/// The job, or the object of access control, that something written is about; "" of others.
+template <class Done>
+std::string_view object_of_write(const Done& done) {
+  if constexpr (requires { done.decision.job_id; })
+    return done.decision.job_id;
+  else if constexpr (requires { done.decision.id; })
+    return done.decision.id;
+  else
+    return {};
+}
+
 /// Answers with what `respond(*result)` makes of a result, or with its error. To be called once.
 template <class Respond>
 auto responding(SharedCall call, Respond respond) {
   return [call = std::move(call), respond = std::move(respond)](const auto& result) {
+    if (const auto object = result ? object_of_write(*result) : std::string_view{}; !object.empty())
+      call->is_about(object);
     call->settle(result ? respond(*result) : Outcome{result.error()});
   };
 }

@@ -40,6 +40,7 @@ Result<IncomingJob> take_job(const Call& call,
   jobspec::DraftBlock job = draft.job();
   if (!job.has("ID") && !texts.only_validates) return bad_request(std::string{texts.without_id});
   if (!id.empty() && job.text("ID") != id) return bad_request(std::string{texts.other_id});
+  call.is_about(job.text("ID"));
 
   const auto& own_region = call.context->region;
   const auto query_region = call.request().parameter_or_empty("region");

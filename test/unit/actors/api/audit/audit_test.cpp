@@ -25,11 +25,13 @@ namespace {
 
 const std::string dev_token = "5ec2e7-of-the-developer";
 const std::string bad_token = "5ec2e7-of-nobody";
+const std::string manager_token = "5ec2e7-of-who-manages";
 
-/// "dev" may read jobs of namespace "a".
+/// "dev" may read jobs of namespace "a", and who manages everything.
 Result<access::Grant> dev_or_nobody(std::string_view token) {
   if (token == bad_token) return access::permission_denied();
   access::Grant grant;
+  if (token == manager_token) grant.rights = access::Rights::everything();
   if (token != dev_token) return grant;
   const auto policy = access::read_policy(R"(namespace "a" { policy = "read" })").value();
   grant.rights = access::rights_of({{"dev", 1, policy}});
@@ -47,6 +49,7 @@ struct AuditFixture {
     api.emplace([this](ApiOptions& made) {
       made.auditor = auditor;
       made.metrics.registry = metrics;
+      made.acl.enabled = true;
       made.authenticator = access::Authenticator::make(
           {.lookup = {.here = [](std::string_view token) -> std::optional<Result<access::Grant>> {
              return dev_or_nobody(token);
@@ -186,6 +189,30 @@ TEST_CASE("audit: a call is told before and after, with who, what, and which pol
   CHECK(shown_at(lines[1], "/payload/verdict/namespace") == "a");
   CHECK(shown_at(lines[1], "/payload/verdict/policies") == R"(["dev"])");
   CHECK(shown_at(lines[1], "/payload/duration_ns") != "(nothing)");
+}
+
+TEST_CASE(
+    "audit: what a body or a query names is told, and what was made, also of who is refused") {
+  AuditFixture fixture;
+  const auto object_of = [&](const std::string& method, const std::string& target,
+                             const std::string& body, const std::string& token = dev_token) {
+    fixture.send(method, target, token, body);
+    const auto lines = fixture.lines();
+    REQUIRE(lines.size() >= 2);
+    return shown_at(lines.back(), "/payload/response/status_code") + ' '
+           + shown_at(lines.back(), "/payload/object");
+  };
+  CHECK(object_of("PUT", "/v1/jobs", R"({"Job":{"ID":"web"}})") == "403 web");
+  CHECK(object_of("GET", "/v1/job/web", "") == "403 (nothing)");
+  CHECK(object_of("PUT", "/v1/node/pools", R"({"Name":"gpu"})") == "403 gpu");
+
+  CHECK(object_of("PUT", "/v1/namespace", R"({"Name":"made"})", manager_token) == "200 made");
+  const auto role = object_of("PUT", "/v1/acl/role",
+                              R"({"Name":"developer","Policies":[{"Name":"dev"}]})", manager_token);
+  CHECK(role.starts_with("200 "));
+  CHECK(role.size() == 4 + uuid(1).size());
+  CHECK(object_of("PUT", "/v1/agent/force-leave?node=gone.global", "", manager_token)
+            .ends_with(" gone.global"));
 }
 
 TEST_CASE("audit: what is refused is told, whoever refuses it") {
