@@ -129,10 +129,12 @@ private:
     return allowed ? access::permission_denied() : allowed.error();
   }
 
-  /// Of lists of jobs and what belongs to them; others of all namespaces are empty for who has
-  /// nothing.
+  /// Of lists of jobs and what belongs to them, and of volumes; others of all namespaces are empty
+  /// for who has nothing.
   bool has_somewhere(Capability needed) const {
-    if (needed != Capability::list_jobs && needed != Capability::read_job) return true;
+    constexpr auto judged = access::bit(Capability::list_jobs) | access::bit(Capability::read_job)
+                            | access::bit(Capability::csi_list_volume);
+    if ((judged & access::bit(needed)) == 0) return true;
     bool has = false;
     const auto snapshot = context_->state.store->snapshot();
     for (auto cursor = snapshot.rows<state::kind::Namespaces>().lower_bound("");

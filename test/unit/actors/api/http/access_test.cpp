@@ -13,6 +13,7 @@
 #include "actors/api/http/routes.hpp"
 #include "test/unit/actors/api/http/access_cases.hpp"
 #include "test/unit/actors/api/http/access_table.hpp"
+#include "test/unit/runtime/access/policy/policies.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -217,6 +218,41 @@ TEST_CASE("access: an allocation needs no namespace") {
   CHECK(of(test::a_only, uuid(9)) == 404);
   CHECK(of(test::nothing, own_alloc) == 403);
   CHECK(of(test::nothing, uuid(9)) == 403);
+}
+
+TEST_CASE("access: lists of all namespaces are refused or empty for who has nothing, as in Nomad") {
+  TwoNamespaces fixture;
+  const auto status_of = [&](const std::string& path, const std::string& token) {
+    return fixture.as(token, "GET", path + "namespace=*", "").status;
+  };
+  for (const auto* path : {"/v1/jobs?", "/v1/allocations?", "/v1/evaluations?", "/v1/deployments?",
+                           "/v1/volumes?type=csi&"}) {
+    CAPTURE(path);
+    CHECK(status_of(path, test::nothing) == 403);
+    CHECK(status_of(path, test::a_only) == 200);
+  }
+  for (const auto* path : {"/v1/services?", "/v1/scaling/policies?", "/v1/vars?"})
+    CHECK(status_of(path, test::nothing) == 200);
+}
+
+TEST_CASE("access: a null character in the name of a namespace leads into no other one") {
+  TwoNamespaces world{test::giving([](std::string_view token) -> Result<access::RightsRef> {
+    if (token != "wide") return access::Rights::everything();
+    return access::rights_from(
+        {R"(namespace "*" { policy = "write" } namespace "bbb" { policy = "deny" })"});
+  })};
+  REQUIRE(world.as("wide", "GET", "/v1/job/a-web/versions?namespace=a", "").status == 200);
+  // The keys of what a job has begin with the namespace and the job's id, and a null character
+  // behind each.
+  for (const std::string id : {"%00", "%00%00%00", "%00%00%00%00%00%00"})
+    for (const std::string of : {"/versions", "/deployments", "/deployment", "/evaluations",
+                                 "/allocations", "/summary", "/scale", "/services", ""}) {
+      const auto target = "/v1/job/" + id + of + "?namespace=bbb%00bbb-web";
+      CAPTURE(target);
+      const auto answer = world.as("wide", "GET", target, "");
+      CHECK(answer.status == 403);
+      CHECK(answer.body == "Permission denied");
+    }
 }
 
 TEST_CASE("access: a lost check-and-set shows the items only to who may read them") {
