@@ -30,6 +30,13 @@ inline const Object<schema::Allocation>& object_of(const state::AllocRef& row) {
   return row->alloc;
 }
 
+/// What is of no namespace and is read by routes that are open to everybody: what these show of it
+/// is public.
+template <class Row>
+inline constexpr bool is_open_to_all
+    = std::is_same_v<Row,
+                     Object<schema::AclAuthMethod>> || std::is_same_v<Row, Object<schema::RootKey>>;
+
 /// The namespace that a scaling policy's job is in.
 inline std::string_view namespace_of(schema::ScalingPolicy::Reader policy) {
   return find_text(policy.getTarget(), "Namespace").value_or("default");
@@ -274,8 +281,8 @@ bool View::sees(const Row& row) const {
           Row,
           Object<schema::AclBindingRule>> || std::is_same_v<Row, Object<schema::AdmissionPolicy>>)
     return own_acl().manages();
-  else
-    return true;
+  else  // the route has judged, if it needs anything
+    return is_open_to_all<Row> || needed_ != access::Capability::none;
 }
 
 template <class Use>
