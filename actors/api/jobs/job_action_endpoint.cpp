@@ -127,7 +127,9 @@ Object<schema::Job> stored_job(const Call& call, const std::string& ns, const st
 }
 
 /// For one more version of the job that the path names, which is about as large as the last one.
+/// Who may not change it is not told how full its namespace is.
 Result<JobGrowth> room_for_version(const Call& call, const std::string& ns) {
+  NOMAD_TRY(authorize(call.asking, {ns}));
   const auto job = stored_job(call, ns, call.rest);
   return call.context->room_for(ns, call.rest, job ? job.size_in_bytes() : 0);
 }
@@ -211,6 +213,7 @@ Outcome set_job_stability(Call& call) {
 
 Outcome dispatch_job(Call& call) {
   const auto request = NOMAD_TRY(read_dispatch(call));
+  NOMAD_TRY(authorize(call.asking, {request.ns}));
   const auto parent = stored_job(call, request.ns, request.job_id);
   const auto growth = NOMAD_TRY(call.context->room_for(
       request.ns, "", parent ? parent.size_in_bytes() + request.payload.size() : 0));

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
@@ -92,4 +93,29 @@ TEST_CASE_FIXTURE(NamespaceUseFixture,
   for (int i = 0; i < 6; ++i)
     add("a", std::string(10'000, static_cast<char>('b' + i)));
   CHECK(growth("a", bytes).bytes <= 64);
+}
+
+TEST_CASE("namespace_use: who may not change its jobs is not told how full a namespace is") {
+  ApiFixture fixture{[](ApiOptions& options) {
+    options.authenticator = test::a_only_rights();
+    options.jobs.bounds.namespace_bytes = 1;
+  }};
+  fixture.add_namespace("bbb");
+  fixture.state().register_job({.id = "web", .ns = "bbb"});
+  const auto told = [&](const std::string& token, const std::string& action,
+                        const std::string& body) {
+    auto client = net::HttpClient::make(
+        {.address = "http://" + fixture.address(), .headers = {{"X-Nomad-Token", token}}});
+    auto answer = client->send(
+        {.method = "PUT", .target = "/v1/job/web/" + action + "?namespace=bbb", .body = body});
+    REQUIRE(answer.has_value());
+    return std::to_string(answer->status) + ' ' + answer->body;
+  };
+  for (const auto& [action, body] : std::vector<std::pair<std::string, std::string>>{
+           {"revert", R"({"JobID":"web","JobVersion":0})"},
+           {"scale", R"({"Count":2,"Target":{"Group":"api"}})"},
+           {"dispatch", "{}"}}) {
+    CHECK(told(test::a_only, action, body) == "403 Permission denied");
+    CHECK(told("owner", action, body).starts_with("400 namespace \"bbb\" has "));
+  }
 }
