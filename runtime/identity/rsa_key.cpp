@@ -215,12 +215,15 @@ struct RsaKeyOf::Kept {
   }
 
   std::shared_ptr<security::Keyring> keyring{};
+  Make make{};
   std::mutex guard{};  ///< Never held for long.
   std::map<std::string, std::shared_ptr<Slot>, std::less<>> slots{};
 };
 
-RsaKeyOf::RsaKeyOf(std::shared_ptr<security::Keyring> keyring) : kept_{std::make_shared<Kept>()} {
+RsaKeyOf::RsaKeyOf(std::shared_ptr<security::Keyring> keyring, Make make)
+    : kept_{std::make_shared<Kept>()} {
   kept_->keyring = std::move(keyring);
+  kept_->make = std::move(make);
 }
 
 Result<std::shared_ptr<const RsaKey>> RsaKeyOf::operator()(
@@ -233,7 +236,7 @@ Result<std::shared_ptr<const RsaKey>> RsaKeyOf::operator()(
   const auto slot = kept_->slot(id);
   const std::lock_guard making{slot->making};
   if (auto key = kept_->find(id)) return key;  // Made while this waited.
-  auto key = std::make_shared<const RsaKey>(NOMAD_TRY(RsaKey::from_seed(id, seed)));
+  auto key = std::make_shared<const RsaKey>(NOMAD_TRY(kept_->make(id, seed)));
   const std::lock_guard lock{kept_->guard};
   return slot->key = std::move(key);
 }

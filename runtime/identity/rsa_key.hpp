@@ -11,6 +11,7 @@
 // Pure; thread-safe. Tests: rsa_key_test.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -66,8 +67,12 @@ public:
   /// Knows none: empty.
   RsaKeyOf() = default;
 
+  /// How one is made; else than `RsaKey::from_seed` in tests that remember what they have made.
+  using Make
+      = std::function<Result<RsaKey>(std::string_view root_key_id, const security::Secret& seed)>;
+
   /// Derives them from the root keys of `keyring` (null: this server has none, and so no key).
-  explicit RsaKeyOf(std::shared_ptr<security::Keyring> keyring);
+  explicit RsaKeyOf(std::shared_ptr<security::Keyring> keyring, Make make = &RsaKey::from_seed);
 
   explicit operator bool() const { return kept_ != nullptr; }
 

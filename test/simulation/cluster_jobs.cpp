@@ -46,17 +46,27 @@ bool shows_identities(const std::string& id) {
   return number_of(id) % 3 != 1;
 }
 
-/// The default one, and one that is renewed and that Nomad itself takes.
-void show_identities(schema::Task::Builder task) {
+/// So are some that sign nothing by RS256.
+bool shows_to_others(const std::string& id) {
+  return number_of(id) % 3 == 2;
+}
+
+void fill_renewed(schema::Identity::Builder to, const char* name, const char* audience) {
+  to.setName(name);
+  to.setFile(true);
+  to.initAudience(1).set(0, audience);
+  to.setTtl(nanoseconds(identity_ttl));
+}
+
+/// The default one, one that is renewed and that Nomad itself takes, and one for others.
+void show_identities(schema::Task::Builder task, bool to_others) {
   auto own = task.initIdentity();
   own.setName("default");
   own.setEnv(true);
   own.setFile(true);
-  auto named = task.initIdentities(1)[0];
-  named.setName(renewed_identity);
-  named.setFile(true);
-  named.initAudience(1).set(0, "nomadproject.io");
-  named.setTtl(nanoseconds(identity_ttl));
+  auto named = task.initIdentities(to_others ? 2 : 1);
+  fill_renewed(named[0], renewed_identity, "nomadproject.io");
+  if (to_others) fill_renewed(named[1], others_identity, "third.example");
 }
 
 /// `config` is what the driver sim gets; a container gets it as the argument of its command.
@@ -92,7 +102,7 @@ void fill_group(schema::TaskGroup::Builder group,
   reschedule.setUnlimited(true);
   auto task = group.initTasks(1)[0];
   fill_task(task, id, config);
-  if (shows_identities(id)) show_identities(task);
+  if (shows_identities(id)) show_identities(task, shows_to_others(id));
   task.setKillTimeout(nanoseconds(3s));
   auto resources = task.initResources();
   resources.setCpu(200);

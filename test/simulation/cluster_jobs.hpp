@@ -16,10 +16,13 @@ namespace nomad::test {
 inline constexpr std::int64_t priority_gap = 10;
 
 /// What a third of the tasks do not show and all others do: the default identity, in a file and in
-/// the environment, and one in a file that is renewed.
+/// the environment, and one in a file that is renewed. Another third have one besides that is for
+/// others, in a file and renewed as well.
 inline constexpr const char* renewed_identity = "renewed";
+inline constexpr const char* others_identity = "others";
 inline constexpr const char* default_identity_file = "secrets/nomad_token";
 inline constexpr const char* renewed_identity_file = "secrets/nomad_renewed.jwt";
+inline constexpr const char* others_identity_file = "secrets/nomad_others.jwt";
 inline constexpr std::chrono::seconds identity_ttl{30};
 
 /// A job that is never evaluated: a register that holds `value`.

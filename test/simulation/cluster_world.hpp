@@ -34,7 +34,8 @@
 // life), that which is renewed; where nothing but one machine at a time dies for up to three
 // seconds, it is never older than it may be. (27) Nobody's identity counts once his allocation has
 // ended. (28) No node gets an identity of another node's task. (29) Who fetches the published keys
-// every three seconds knows the key of each identity in a whole cluster.
+// every three seconds, from any server, knows the key of each identity in a whole cluster, and
+// verifies by these alone what is for others.
 #pragma once
 
 #include <functional>
@@ -47,6 +48,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/access/login/public_key.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/net/http/http_message.hpp"
 #include "test/mistakes/mistake.hpp"
@@ -276,6 +278,7 @@ private:
   void check_believed(SimServer& asked, const std::string& token, const std::string& whose);
   void check_ended(SimServer& asked);
   void ask_for_anothers(SimServer& helper);
+  void fetch_keys(SimServer& helper);
   void check_published(SimServer& helper);
   void watch_identities();
   Result<> kill_at(std::string_view failpoint);
@@ -349,11 +352,11 @@ private:
   std::optional<Time> whole_since_{};   ///< Since when nothing fails any more.
   std::set<std::string> signing_keys_;  ///< Those that have been active.
   raft::Index keys_seen_ = 0;           ///< Entries that were looked at for them.
-  std::set<std::string> published_;     ///< Those that were fetched last,
+  access::PublicKeys published_;        ///< Those that were fetched last,
   std::optional<Time> fetched_{};       ///< and when.
   std::vector<std::pair<std::string, std::string>> shown_;  ///< Allocations and their tokens.
-  std::set<std::string> in_use_;  ///< Keys of the tokens that running tasks show.
-  std::optional<Time> killed_{};  ///< When KillsAt hit last.
+  std::vector<std::string> in_use_;                         ///< Tokens that running tasks show.
+  std::optional<Time> killed_{};                            ///< When KillsAt hit last.
 };
 
 template <class Decide>

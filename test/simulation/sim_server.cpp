@@ -330,7 +330,14 @@ void SimServer::start_duties(const Proposer& proposer) {
       machine_,
       server::spawn_sealed_link(live_->server, proposer, cluster.forwarder(), live_->leader));
   const auto duties = server::start_duties(
-      live_->server, {store, live_->fsm, proposer, live_->lease, live_->keyring, sealed},
+      live_->server,
+      {.store = store,
+       .fsm = live_->fsm,
+       .proposer = proposer,
+       .lease = live_->lease,
+       .keyring = live_->keyring,
+       .sealed = sealed,
+       .rsa_keys = live_->rsa_keys},
       {.heartbeats
        = {.leases
           = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s},
@@ -377,6 +384,7 @@ void SimServer::start_api() {
   options.state.lease = live_->lease;
   options.state.leader = live_->leader;
   options.server.keyring = live_->keyring;
+  options.server.rsa_keys = live_->rsa_keys;
   options.state.raft = live_->raft;
   options.state.writer = live_->writer;
   options.peers.transport = cluster.transport();
@@ -400,6 +408,7 @@ void SimServer::open_keyring() {
   auto opened = security::Keyring::open({.server_id = options_.id, .random = fill});
   if (!opened) witness_.violated("no keyring: " + opened.error().what);
   live_->keyring = std::move(*opened);
+  live_->rsa_keys = remembered_rsa_keys(live_->keyring);
 }
 
 Carrier SimServer::make_carrier() {

@@ -220,6 +220,7 @@ private:
     std::shared_ptr<raft::LeaderLease> lease;
     std::shared_ptr<raft::LeaderView> leader;
     std::shared_ptr<security::Keyring> keyring;
+    identity::RsaKeyOf rsa_keys;
     access::Lookup identities;
     std::optional<raft::RaftInbox> inbox;
     server::Server server;

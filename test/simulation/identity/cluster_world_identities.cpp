@@ -28,6 +28,13 @@ constexpr Time between_kills = 12s;
 /// Old ones are forgotten.
 constexpr std::size_t most_shown = 400;
 
+/// Whose key signs by that id.
+std::string root_key_of(std::string key_id) {
+  const auto end = key_id.size() - std::min(key_id.size(), std::string_view{"-rs256"}.size());
+  if (std::string_view{key_id}.substr(end) == "-rs256") key_id.resize(end);
+  return key_id;
+}
+
 std::string key_of(std::string_view token) {
   const auto jwt = access::parse_jwt(token);
   return jwt ? jwt->key_id : std::string{};
@@ -83,15 +90,21 @@ void ClusterWorld::note_identity(SimNode& node, const Place& place, const std::s
   const auto jwt = access::parse_jwt(token);
   if (!jwt) return violated(whose + " is no token");
   const auto claim = [&](std::string_view name) { return access::text_claim(jwt->claims, name); };
-  const bool is_renewed = place.file == renewed_identity_file;
-  const auto subject = fmt::format("global:default:{}:group:{}:{}", claim("nomad_job_id"),
-                                   place.task, renewed_identity);
+  const bool is_for_others = place.file == others_identity_file;
+  const auto* const name = is_for_others                         ? others_identity
+                           : place.file == renewed_identity_file ? renewed_identity
+                                                                 : nullptr;
+  const auto subject = name != nullptr ? fmt::format("global:default:{}:group:{}:{}",
+                                                     claim("nomad_job_id"), place.task, name)
+                                       : "";
   if (claim("nomad_allocation_id") != place.alloc_id || claim("nomad_task") != place.task
-      || claim("nomad_namespace") != "default" || claim("sub") != (is_renewed ? subject : ""))
+      || claim("nomad_namespace") != "default" || claim("sub") != subject)
     return violated(fmt::format("{} is of task {} of allocation {}, {}", whose, claim("nomad_task"),
                                 claim("nomad_allocation_id"), claim("sub")));
   note_signing_keys();
-  if (!signing_keys_.contains(jwt->key_id))
+  if (jwt->algorithm != (is_for_others ? "RS256" : "EdDSA"))
+    return violated(whose + " is signed by " + jwt->algorithm);
+  if (!signing_keys_.contains(root_key_of(jwt->key_id)))
     return violated(
         fmt::format("{} is signed by key {}, which was never the active one", whose, jwt->key_id));
   if (shown_.size() >= most_shown) shown_.erase(shown_.begin(), shown_.begin() + most_shown / 2);
@@ -123,7 +136,9 @@ void ClusterWorld::check_identities() {
 void ClusterWorld::check_identities_of(SimNode& node, const SimProcess& process, SimServer& asked) {
   const auto row = asked.store()->snapshot().alloc(process.id.alloc_id);
   if (!row) return;  // it has not heard of it yet, or not any more
-  if (!row->job->getTaskGroups()[0].getTasks()[0].hasIdentity()) return;
+  const auto task = row->job->getTaskGroups()[0].getTasks()[0];
+  if (!task.hasIdentity()) return;
+  const bool shows_to_others = task.getIdentities().size() > 1;
   const auto whose = fmt::format("task {} of allocation {} on {}", process.id.task,
                                  process.id.alloc_id, node.name());
   const auto file = [&](const char* name) {
@@ -131,18 +146,20 @@ void ClusterWorld::check_identities_of(SimNode& node, const SimProcess& process,
   };
   const auto* own = file(default_identity_file);
   const auto* renewed = file(renewed_identity_file);
+  const auto* others = shows_to_others ? file(others_identity_file) : renewed;
   const bool has_variable = !process.container.empty() || !process.token.empty();
-  if (own == nullptr || renewed == nullptr || !has_variable || own->token.empty()
-      || renewed->token.empty())
+  if (own == nullptr || renewed == nullptr || others == nullptr || !has_variable
+      || own->token.empty() || renewed->token.empty() || others->token.empty())
     return violated(whose + " runs without an identity that its job says it shows");
-  if (options_.kills && faulty_ && system_.now() - renewed->written > Time{identity_ttl})
-    return violated(whose + " has an identity that is over");
+  for (const auto* renewal : {renewed, others})
+    if (options_.kills && faulty_ && system_.now() - renewal->written > Time{identity_ttl})
+      return violated(whose + " has an identity that is over");
   if (row->client_terminal) return;
   check_believed(asked, own->token, whose);
   if (!process.token.empty()) check_believed(asked, process.token, whose);
   if (!whole_since_ || system_.now() < *whole_since_ + longest_recovery) return;
-  for (const auto* token : {&own->token, &renewed->token})
-    in_use_.insert(key_of(*token));
+  for (const auto* each : {own, renewed, others})
+    in_use_.push_back(each->token);
   for (auto* server : live_servers())
     check_believed(*server, renewed->token, whose);
 }
@@ -197,19 +214,39 @@ void ClusterWorld::ask_for_anothers(SimServer& helper) {
       });
 }
 
+/// As a third party does it: what it can't read it asks for again.
+void ClusterWorld::fetch_keys(SimServer& helper) {
+  if (fetched_ && system_.now() - *fetched_ < fetch_interval) return;
+  fetched_ = system_.now();
+  net::Request request;
+  request.method = "GET";
+  request.target = "/.well-known/jwks.json";
+  request.remote = "third:1";
+  request.received = std::chrono::steady_clock::now();
+  net::split_target(request);
+  ask_api(helper, std::move(request), [this](const net::Response& answer) {
+    auto keys = access::read_jwks(answer.body);
+    if (answer.status != 200 || !keys) return;
+    if (mistake == Mistake::hide_next_keys)
+      std::erase_if(*keys, [this](const access::PublicKey& key) {
+        return !signing_keys_.contains(root_key_of(key.id()));
+      });
+    published_ = std::move(*keys);
+  });
+}
+
 /// (29)
 void ClusterWorld::check_published(SimServer& helper) {
+  fetch_keys(helper);
   if (!whole_since_ || system_.now() < *whole_since_ + longest_recovery) return;
-  if (!fetched_ || system_.now() - *fetched_ >= fetch_interval) {
-    fetched_ = system_.now();
-    published_.clear();
-    for (const auto& key : helper.store()->snapshot().rows<state::kind::RootKeys>().all())
-      published_.emplace(key.key());
+  for (const auto& token : in_use_) {
+    const auto jwt = access::parse_jwt(token);
+    if (jwt && !access::is_signed_by(published_, *jwt))
+      return violated(
+          fmt::format("key {} signs an identity, which the keys that were asked for {} "
+                      "ms ago do not verify",
+                      jwt->key_id, (system_.now() - *fetched_) / 1ms));
   }
-  for (const auto& key : in_use_)
-    if (!published_.contains(key))
-      return violated(fmt::format("key {} signs an identity, and was not published {} ms ago", key,
-                                  (system_.now() - *fetched_) / 1ms));
 }
 
 /// What agents take up from those before them, and what is not written at once, is renewed as well,

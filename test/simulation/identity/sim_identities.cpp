@@ -7,6 +7,19 @@ namespace nomad::test {
 
 using namespace std::chrono_literals;
 
+identity::RsaKeyOf remembered_rsa_keys(std::shared_ptr<security::Keyring> keyring) {
+  using Made = std::map<std::pair<std::string, std::string>, identity::RsaKey>;
+  static thread_local Made made;
+  return identity::RsaKeyOf{
+      std::move(keyring),
+      [](std::string_view id, const security::Secret& seed) -> Result<identity::RsaKey> {
+        const std::pair name{std::string{id}, std::string{seed.text()}};
+        if (const auto found = made.find(name); found != made.end()) return found->second;
+        auto key = NOMAD_TRY(identity::RsaKey::from_seed(id, seed));
+        return made.emplace(name, std::move(key)).first->second;
+      }};
+}
+
 client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
   const client::IdentityDisk disk{
       .write

@@ -6,14 +6,20 @@
 #include <compare>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "actors/client/hooks/builtin_hooks.hpp"
 #include "actors/client/tools/identity_files.hpp"
+#include "runtime/identity/rsa_key.hpp"
 #include "test/simulation/sim_system.hpp"
 
 namespace nomad::test {
+
+/// Those of a server, whose making takes long: the servers of a world, and their lives, share what
+/// they have made.
+identity::RsaKeyOf remembered_rsa_keys(std::shared_ptr<security::Keyring> keyring);
 
 class SimIdentities {
 public:
