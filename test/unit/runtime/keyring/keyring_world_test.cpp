@@ -43,6 +43,7 @@ struct Configured {
 
 struct SharingServer {
   std::string name;
+  std::string recipient = {};  ///< Of what is wrapped by the key pair in its file.
   Configured configured = {};
   KeyringMachine machine = {};
   std::set<std::string> opened = {};  ///< In memory.
@@ -56,7 +57,7 @@ class World {
 public:
   explicit World(std::uint64_t seed) : random_{seed} {
     for (const auto* name : {"a", "b", "c"})
-      servers_.push_back({.name = name});
+      servers_.push_back({.name = name, .recipient = name});
     for (auto& server : servers_)
       configure(server);
   }
@@ -74,6 +75,7 @@ public:
   /// All runs well from now on.
   void settle() {
     failures_ = 0;
+    restart(servers_.front());
     elect();
     for (int second = 0; second < 400; ++second) {
       tick();
@@ -104,13 +106,13 @@ public:
 
 private:
   Holder holder_of(const SharingServer& server) const {
-    return {.recipient = server.name,
+    return {.recipient = server.recipient,
             .opens = {server.configured.opens.begin(), server.configured.opens.end()}};
   }
 
   static bool can_unwrap(const SharingServer& server, const Row& row) {
     return std::ranges::any_of(row.wraps, [&server](const std::string& wrap) {
-      return wrap == server.name || wrap == server.configured.secret
+      return wrap == server.recipient || wrap == server.configured.secret
              || server.configured.opens.contains(wrap);
     });
   }
@@ -149,6 +151,7 @@ private:
   }
 
   void restart(SharingServer& server) {
+    if (random_.chance(0.5)) lose_file(server);
     server.machine = {};
     server.opened.clear();
     ++server.life;
@@ -156,6 +159,16 @@ private:
     server.making = 0;
     configure(server);
     if (&server == leader_) leader_ = nullptr;
+  }
+
+  /// With its disk, as long as others can open all that it could.
+  void lose_file(SharingServer& server) {
+    for (const auto& entry : state_.keys)
+      if (std::ranges::none_of(servers_, [&](const SharingServer& other) {
+            return &other != &server && can_unwrap(other, entry.second);
+          }))
+        return;
+    server.recipient = server.name + ' ' + std::to_string(++lost_files_);
   }
 
   void tick() {
@@ -193,9 +206,10 @@ private:
     server.looked = state_;
     const auto known = state_.holders.find(server.name);
     const auto own = holder_of(server);
-    KeyringFacts facts{
-        .is_known = known != state_.holders.end() && known->second.opens == own.opens,
-        .may_register = !random_.chance(failures_)};
+    KeyringFacts facts{.is_known = known != state_.holders.end()
+                                   && known->second.recipient == own.recipient
+                                   && known->second.opens == own.opens,
+                       .may_register = !random_.chance(failures_)};
     for (const auto& [id, row] : state_.keys) {
       if (can_unwrap(server, row)) server.opened.insert(id);
       facts.keys.push_back(
@@ -315,6 +329,7 @@ private:
   Nanoseconds now_{1s};
   double failures_ = 0.2;
   int made_ = 0;
+  int lost_files_ = 0;
   int writes_ = 0;
 };
 
