@@ -109,7 +109,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   const AgentParts agent{options.agent, options.client, options.peers.view, server.cluster,
                          options.peers.choice};
   add_job_routes(routes, {options.jobs, options.plugins.job_types, options.plugins.providers,
-                          std::make_shared<AdmissionCache>()});
+                          std::make_shared<AdmissionCache>(), client});
   add_alloc_routes(routes, client);
   add_eval_routes(routes);
   add_deployment_routes(routes);

@@ -92,6 +92,7 @@ struct LogFile {
   std::uint64_t index = 0;
   std::string name{};
   std::uint64_t size = 0;
+  std::int64_t modified = 0;  ///< Unix nanoseconds of the last write.
 };
 
 /// Entries of alloc/logs, which the task may write to; those that are logs of one output.

@@ -31,7 +31,8 @@ std::vector<LogFile> probe_log_files(const Beneath& directory, const std::string
   for (std::uint64_t index = 0; index < max_log_files; ++index) {
     auto name = base + '.' + std::to_string(index);
     const auto file = directory.stat(std::string{logs} + '/' + name);
-    if (file && file->mode.front() == '-') files.push_back({index, std::move(name), file->size});
+    if (file && file->mode.front() == '-')
+      files.push_back({index, std::move(name), file->size, file->modified});
   }
   return files;
 }
@@ -67,7 +68,7 @@ Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
   for (FileInfo& entry : entries.files) {
     const auto index = executor::log_index(entry.name, base);
     if (index && entry.mode.front() == '-')
-      files.push_back({*index, std::move(entry.name), entry.size});
+      files.push_back({*index, std::move(entry.name), entry.size, entry.modified});
   }
   std::sort(files.begin(), files.end(),
             [](const LogFile& a, const LogFile& b) { return a.index < b.index; });

@@ -4,8 +4,7 @@
 #include "actors/api/allocs/exec_session.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
-#include "runtime/net/http/status.hpp"
-#include "runtime/net/http/websocket.hpp"
+#include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
@@ -43,45 +42,6 @@ Result<bool> flag_of(const net::Request& request, std::string_view name) {
                  + std::string{text} + "\": invalid syntax");
 }
 
-struct Refusal {
-  unsigned status;
-  std::string_view why;
-};
-
-/// What is wrong with the handshake. Between agents only its key counts: the first has checked the
-/// rest, and not all of it travels.
-std::optional<Refusal> check_handshake(const net::Request& request) {
-  const bool asks = !request.upgrade().empty();
-  if (!asks && !request.header_has("Connection", "upgrade"))
-    return Refusal{net::status::bad_request,
-                   "the client is not using the websocket protocol: 'upgrade' token not found "
-                   "in 'Connection' header"};
-  if (!asks || !request.header_has("Upgrade", "websocket"))
-    return Refusal{net::status::bad_request,
-                   "the client is not using the websocket protocol: 'websocket' token not found "
-                   "in 'Upgrade' header"};
-  if (request.method != "GET" || !request.is_http11)
-    return Refusal{net::status::method_not_allowed,
-                   "the client is not using the websocket protocol: request method is not GET"};
-  if (!request.header_has("Sec-WebSocket-Version", "13"))
-    return Refusal{net::status::bad_request,
-                   "unsupported version: 13 not found in 'Sec-Websocket-Version' header"};
-  if (!net::websocket::is_key(request.header("Sec-WebSocket-Key")))
-    return Refusal{net::status::bad_request,
-                   "not a websocket handshake: 'Sec-WebSocket-Key' header is missing or blank"};
-  return {};
-}
-
-/// In the words of Go's library and Nomad's wrapper around it.
-Answer handshake_refused(const Refusal& refusal) {
-  auto answer = Answer::text(refusal.status, std::string{net::reason_phrase(refusal.status)}
-                                                 + "\nfailed to upgrade connection: websocket: "
-                                                 + std::string{refusal.why});
-  answer.headers.push_back({"Sec-Websocket-Version", "13"});
-  answer.headers.push_back({"X-Content-Type-Options", "nosniff"});
-  return answer;
-}
-
 Result<ExecRequest> exec_request_of(const Call& call) {
   const auto& request = call.request();
   ExecRequest asked;
@@ -97,7 +57,7 @@ Result<ExecRequest> exec_request_of(const Call& call) {
 
 Outcome exec_alloc(Call& call, const ClientParts& parts) {
   const auto asked = NOMAD_TRY(exec_request_of(call));
-  if (const auto refusal = check_handshake(call.request())) return handshake_refused(*refusal);
+  if (auto refusal = refuse_handshake(call.request())) return std::move(*refusal);
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
   const bool comes_later = NOMAD_TRY(flag_of(call.request(), "ws_handshake"));
   NOMAD_TRY(check_id("alloc", call.rest));

@@ -6,6 +6,7 @@
 
 #include "actors/api/allocs/exec_frames.hpp"
 #include "actors/api/audit/audited_call.hpp"
+#include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/net/http/status.hpp"
@@ -193,14 +194,6 @@ private:
 void read_exec_handshake(Call call, std::function<void(Call)> then) {
   if (call.audit) call.audit->await_session(true);
   std::make_shared<Handshake>(std::move(call), std::move(then))->start();
-}
-
-net::Response switching(const net::Request& request) {
-  return {
-      .status = net::status::switching_protocols,
-      .headers = {{"Upgrade", "websocket"},
-                  {"Connection", "Upgrade"},
-                  {"Sec-WebSocket-Accept", ws::accept_for(request.header("Sec-WebSocket-Key"))}}};
 }
 
 ws::CloseCode exec_close_code(unsigned status) {

@@ -23,9 +23,6 @@ void read_exec_handshake(Call call, std::function<void(Call)> then);
 /// Answers the handshake, and refuses the session by a close.
 void refuse_exec(Call& call, const Answer& answer);
 
-/// The answer to a handshake that has been found right.
-net::Response switching(const net::Request& request);
-
 /// 1011 for what is status 500 elsewhere, 1008 for the rest.
 net::websocket::CloseCode exec_close_code(unsigned status);
 

@@ -6,6 +6,7 @@
 #include "actors/api/allocs/exec_frames.hpp"
 #include "actors/api/allocs/exec_handshake.hpp"
 #include "actors/api/audit/audited_call.hpp"
+#include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/websocket.hpp"

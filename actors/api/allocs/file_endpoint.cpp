@@ -2,8 +2,11 @@
 // host::Beneath, which a task's links and FIFOs cannot mislead or block.
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
+#include "actors/api/allocs/alloc_endpoint.hpp"
 #include "actors/api/allocs/follower.hpp"
+#include "actors/api/allocs/line_query.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/base/base64.hpp"
@@ -279,25 +282,33 @@ Result<LogQuery> log_query(const Call& call) {
   return query;
 }
 
-Outcome send_logs(Call& call,
-                  const AllocDir& dir,
-                  const ClientParts& parts,
-                  LogQuery query,
-                  host::FileWatcher* watcher) {
-  if (dir.ended) query.options.follow = false;
+/// Whether there are logs to be read.
+Result<> check_log_task(const AllocDir& dir, const LogQuery& query) {
   const auto task = std::find_if(dir.tasks.begin(), dir.tasks.end(), [&](const auto& candidate) {
     return candidate.name == query.task;
   });
   if (task == dir.tasks.end()) return bad_request("unknown task name \"" + query.task + '"');
   if (!task->started)
     return not_found("task \"" + query.task + "\" not started yet. No logs available");
+  return {};
+}
+
+Error no_log_of(const LogQuery& query) {
+  return not_found("log entry for task \"" + query.task + "\" and log type \"" + query.type_name
+                   + "\" not found");
+}
+
+Outcome send_logs(Call& call,
+                  const AllocDir& dir,
+                  const ClientParts& parts,
+                  LogQuery query,
+                  host::FileWatcher* watcher) {
+  if (dir.ended) query.options.follow = false;
+  NOMAD_TRY(check_log_task(dir, query));
   auto opened = NOMAD_TRY(Beneath::open(dir.path));
   auto directory = std::make_unique<Beneath>(std::move(opened));
   auto stream = host::LogStream::open(*directory, query.task, query.type, query.options);
-  if (stream.error().code == Errc::not_found)
-    return not_found("log entry for task \"" + query.task + "\" and log type \"" + query.type_name
-                     + "\" not found");
-  if (!stream) return stream.error();
+  if (!stream) return stream.error().code == Errc::not_found ? no_log_of(query) : stream.error();
   return follow(call, std::move(directory), std::move(*stream),
                 query.plain ? "text/plain" : "application/json",
                 follow_style(call, parts, query.plain, query.options.follow), watcher);
@@ -311,11 +322,53 @@ Outcome read_logs(Call& call, const ClientParts& parts) {
       });
 }
 
+/// What a task's log has of lines; of what is looked for, `grep` may take its time.
+host::LineOptions line_options(LineQuery query) {
+  host::LineOptions options{.since = query.since,
+                            .begun = query.begun,
+                            .tail = query.tail,
+                            .follow = query.follow,
+                            .now = unix_now};
+  if (query.grep)
+    options.wanted = [grep = std::move(query.grep),
+                      work = std::make_shared<Work>(std::numeric_limits<std::uint64_t>::max())](
+                         std::string_view line) { return grep->matches(line, *work); };
+  return options;
+}
+
+Outcome send_lines(Call& call,
+                   const AllocDir& dir,
+                   const ClientParts& parts,
+                   const LogQuery& query,
+                   LineQuery lines,
+                   host::FileWatcher* watcher) {
+  if (dir.ended) lines.follow = false;
+  NOMAD_TRY(check_log_task(dir, query));
+  auto opened = NOMAD_TRY(Beneath::open(dir.path));
+  auto directory = std::make_unique<Beneath>(std::move(opened));
+  const auto follows = lines.follow;
+  auto read
+      = host::LogLines::open(*directory, query.task, query.type, line_options(std::move(lines)));
+  if (!read) return read.error().code == Errc::not_found ? no_log_of(query) : read.error();
+  return follow(call, std::move(directory), LineFrames{std::move(*read)}, "application/x-ndjson",
+                follow_style(call, parts, true, follows), watcher);
+}
+
 Outcome unknown_operation(Call&) {
   return not_found("Invalid method");
 }
 
 }  // namespace
+
+Outcome read_log_lines(Call& call, const ClientParts& parts) {
+  const auto query = NOMAD_TRY(log_query(call));
+  const auto lines = NOMAD_TRY(parse_line_query(call.request(), unix_now()));
+  return with_directory(
+      call, parts,
+      [query, lines, parts](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) {
+        return send_lines(asked, dir, parts, query, lines, watcher);
+      });
+}
 
 std::string file_frame(const host::StreamChunk& chunk) {
   JsonObject object;
@@ -338,6 +391,7 @@ void add_file_routes(Routes& routes, ClientParts parts) {
   below("/v1/client/fs/readat/", Capability::read_fs, read_file_at);
   below("/v1/client/fs/stream/", Capability::read_fs, stream_file);
   below("/v1/client/fs/logs/", Capability::read_logs, read_logs);
+  below("/v1/client/fs/lines/", Capability::read_logs, read_log_lines);
   routes.below("/v1/client/fs/",
                {{"", {{Methods::any, Capability::none, unknown_operation, Where::agent}}}});
 }

@@ -117,19 +117,20 @@ void add_routes(Routes& routes, const ApiOptions& options);
 /// Every route of the API: what an HTTP server serves, or whoever stands in for one.
 net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options);
 
+/// Of what is asked of the client of this agent.
+struct ClientParts {
+  client::ClientApi client;  ///< Empty without one.
+  std::string node_id;
+  AskedNode nodes;  ///< Of a server: any node; else the own one.
+};
+
 /// Of operations on jobs.
 struct JobParts {
   JobLimits limits;
   std::shared_ptr<const server::JobTypes> types;              ///< Null: no plugin schedules any.
   std::shared_ptr<const client::ServiceProviders> providers;  ///< Null: plugins bring none.
   std::shared_ptr<AdmissionCache> admission;
-};
-
-/// Of what is asked of the client of this agent.
-struct ClientParts {
-  client::ClientApi client;  ///< Empty without one.
-  std::string node_id;
-  AskedNode nodes;  ///< Of a server: any node; else the own one.
+  ClientParts client;  ///< Who has the logs.
 };
 
 /// Of what an agent says of itself and its cluster.

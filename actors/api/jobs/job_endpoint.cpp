@@ -12,6 +12,7 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/jobs/incoming_job.hpp"
+#include "actors/api/jobs/job_logs.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/object/job_kind.hpp"
 
@@ -337,6 +338,7 @@ Result<Read> job_list(const ReadOptions& options,
 }
 
 void add_job_routes(Routes& routes, JobParts parts) {
+  const auto with_logs = routes.with(JobLogsParts{.client = parts.client});
   const auto with = routes.with(std::move(parts));
   const auto read = [](std::string_view suffix, Handler run) {
     return Suffix{suffix, {{Methods::get, Capability::read_job, run}}};
@@ -358,27 +360,30 @@ void add_job_routes(Routes& routes, JobParts parts) {
   routes.exact("/v1/jobs/parse",
                {{Methods::write, Capability::parse_job, parse_job, Where::agent}});
   routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, with(validate_job)}});
-  routes.below("/v1/job/", {write("/evaluate", Capability::submit_job, evaluate_job),
-                            read("/allocations", job_allocations),
-                            read("/evaluations", job_evaluations),
-                            write("/periodic/force", Capability::dispatch_job, force_periodic),
-                            Suffix{"/plan", {submit(plan_job)}},
-                            read("/summary", job_summary),
-                            write("/dispatch", Capability::dispatch_job, dispatch_job),
-                            read("/versions", job_versions),
-                            write("/revert", Capability::submit_job, with(revert_job)),
-                            read("/deployments", job_deployments),
-                            read("/deployment", job_deployment),
-                            write("/stable", Capability::submit_job, set_job_stability),
-                            {"/scale",
-                             {{Methods::get, Capability::read_job_scaling, job_scale_status},
-                              {Methods::write, Capability::scale_job, with(scale_job)}}},
-                            read("/services", job_services),
-                            read("/submission", job_submission),
-                            {"",
-                             {{Methods::get, Capability::read_job, read_job},
-                              submit(register_job),
-                              {Methods::remove, Capability::submit_job, deregister_job}}}});
+  routes.below(
+      "/v1/job/",
+      {write("/evaluate", Capability::submit_job, evaluate_job),
+       read("/allocations", job_allocations),
+       read("/evaluations", job_evaluations),
+       write("/periodic/force", Capability::dispatch_job, force_periodic),
+       Suffix{"/plan", {submit(plan_job)}},
+       read("/summary", job_summary),
+       write("/dispatch", Capability::dispatch_job, dispatch_job),
+       read("/versions", job_versions),
+       write("/revert", Capability::submit_job, with(revert_job)),
+       read("/deployments", job_deployments),
+       read("/deployment", job_deployment),
+       write("/stable", Capability::submit_job, set_job_stability),
+       {"/scale",
+        {{Methods::get, Capability::read_job_scaling, job_scale_status},
+         {Methods::write, Capability::scale_job, with(scale_job)}}},
+       read("/services", job_services),
+       read("/submission", job_submission),
+       {"/logs", {{Methods::get, Capability::read_logs, with_logs(job_logs), Where::server}}},
+       {"",
+        {{Methods::get, Capability::read_job, read_job},
+         submit(register_job),
+         {Methods::remove, Capability::submit_job, deregister_job}}}});
 }
 
 }  // namespace nomad::api

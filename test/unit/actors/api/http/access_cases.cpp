@@ -60,6 +60,7 @@ Cases job_cases() {
       {"PUT /v1/job/*/scale",
        {"/v1/job/bbb-web/scale" + b, R"({"Message":"m","Target":{"Group":"api"}})"}},
   };
+  cases.emplace("GET /v1/job/*/logs", Case{"/v1/job/bbb-web/logs" + b});
   for (const auto* suffix : {"/allocations", "/evaluations", "/summary", "/versions",
                              "/deployments", "/deployment", "/scale", "/services", ""})
     cases.emplace(fmt::format("GET /v1/job/*{}", suffix),
@@ -166,7 +167,7 @@ Cases node_cases() {
   cases.emplace("PUT /v1/client/allocation/*/signal",
                 Case{fmt::format("/v1/client/allocation/{}/signal?namespace=a", own_alloc),
                      R"({"Signal":"SIGHUP"})"});
-  for (const auto* action : {"ls", "stat", "cat", "readat", "stream", "logs"})
+  for (const auto* action : {"ls", "stat", "cat", "readat", "stream", "logs", "lines"})
     cases.emplace(
         fmt::format("GET /v1/client/fs/{}/*", action),
         Case{fmt::format("/v1/client/fs/{}/{}?namespace=a&path=x&offset=0&task=server&type=stdout",

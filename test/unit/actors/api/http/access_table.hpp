@@ -25,6 +25,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/job/*/deployment", "read-job"},
     {"GET /v1/job/*/services", "read-job"},
     {"GET /v1/job/*/submission", "read-job"},
+    {"GET /v1/job/*/logs", "read-fs|read-logs"},
     {"GET /v1/job/*/scale", "read-job|read-job-scaling"},
     {"PUT /v1/job/*/scale", "scale-job|submit-job"},
     {"PUT /v1/job/*/plan", "submit-job"},
@@ -87,6 +88,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/client/fs/readat/*", "read-fs"},
     {"GET /v1/client/fs/stream/*", "read-fs"},
     {"GET /v1/client/fs/logs/*", "read-fs|read-logs"},
+    {"GET /v1/client/fs/lines/*", "read-fs|read-logs"},
     {"ANY /v1/client/fs/*", ""},
     {"ANY /v1/client/stats", "node-read"},
     {"GET /v1/client/metrics/history", "node-read"},  // of an allocation: access_table_test.cpp

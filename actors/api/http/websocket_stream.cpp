@@ -1,0 +1,209 @@
+#include "actors/api/http/websocket_stream.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "actors/api/allocs/exec_handshake.hpp"
+#include "actors/api/http/read_options.hpp"
+#include "actors/api/http/websocket_handshake.hpp"
+#include "runtime/net/http/exchange.hpp"
+#include "runtime/net/http/status.hpp"
+#include "runtime/net/http/websocket.hpp"
+
+namespace nomad::api {
+namespace {
+
+namespace ws = net::websocket;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t largest_input = 64 * 1024;  ///< Of a message that nobody reads.
+constexpr std::chrono::seconds ping_interval{30};
+constexpr std::chrono::seconds longest_silence{120};
+
+/// The request's exchange as its handler sees it. Whole frames may overtake each other where a pong
+/// goes out beside the stream; nothing is called under the lock.
+class WebsocketExchange final : public net::detail::Exchange,
+                                public std::enable_shared_from_this<WebsocketExchange> {
+public:
+  explicit WebsocketExchange(Call call) : context_{call.context} {
+    request = call.request();
+    tunnel_ = call.responder.tunnel(switching(request));
+  }
+
+  void start() {
+    tunnel_.on_abandoned([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->lose();
+    });
+    tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
+      if (const auto self = weak.lock()) self->hear(bytes, last);
+    });
+    look_later();
+  }
+
+  bool take(Turns::Action&) override { return false; }
+
+  void send(net::Response response) override {
+    const auto& body = response.shared_body ? *response.shared_body : response.body;
+    close(response.status < net::status::bad_request ? ws::CloseCode::normal
+                                                     : exec_close_code(response.status),
+          body);
+  }
+
+  void start_stream(net::Response) override {
+    const std::lock_guard lock{guard_};
+    is_answered_ = true;
+  }
+
+  bool write(std::string_view chunk, std::function<void()> drained) override {
+    if (chunk.empty()) return tunnel_.write({}, std::move(drained));
+    std::string frames;
+    {
+      const std::lock_guard lock{guard_};
+      if (is_over_) return false;
+      codec_.send(ws::Kind::text, chunk);
+      frames = codec_.take_output();
+    }
+    return tunnel_.write(frames, std::move(drained));
+  }
+
+  void end(bool properly) override {
+    close(properly ? ws::CloseCode::normal : ws::CloseCode::internal_error,
+          properly ? "" : "the stream broke off");
+  }
+
+  void drop() override {
+    {
+      const std::lock_guard lock{guard_};
+      if (is_answered_) return;
+    }
+    close(ws::CloseCode::internal_error, "the request was not answered");
+  }
+
+  bool abandoned() const override {
+    const std::lock_guard lock{guard_};
+    return is_over_;
+  }
+
+  std::size_t queued() const override { return tunnel_.queued(); }
+
+  void on_abandoned(std::function<void()> callback) override {
+    {
+      const std::lock_guard lock{guard_};
+      if (!is_over_) return abandoned_.swap(callback);
+    }
+    if (callback) callback();
+  }
+
+  void start_tunnel(net::Response) override { end(false); }
+
+  void on_data(std::function<void(std::string_view, bool)>) override {}
+
+  void taken(std::size_t) override {}
+
+  void end_output() override { end(true); }
+
+private:
+  void close(ws::CloseCode code, std::string_view reason) {
+    std::string farewell;
+    std::function<void()> forgotten;
+    {
+      const std::lock_guard lock{guard_};
+      if (std::exchange(is_over_, true)) return;
+      codec_.close(code, reason);
+      farewell = codec_.take_output();
+      forgotten.swap(abandoned_);
+    }
+    tunnel_.write(farewell);
+    tunnel_.close();
+  }
+
+  /// The client is gone: whoever writes hears of it.
+  void lose() {
+    std::function<void()> callback;
+    {
+      const std::lock_guard lock{guard_};
+      if (std::exchange(is_over_, true)) return;
+      callback.swap(abandoned_);
+    }
+    tunnel_.close();
+    if (callback) callback();
+  }
+
+  void hear(std::string_view bytes, bool last) {
+    const auto count = bytes.size();
+    bool is_closed = last;
+    std::string replies;
+    {
+      const std::lock_guard lock{guard_};
+      last_heard_ = Clock::now();
+      while (const auto message = codec_.next(bytes))
+        if (message->kind == ws::Kind::close) is_closed = true;
+      is_closed = is_closed || codec_.fault();
+      replies = codec_.take_output();
+    }
+    const bool went = replies.empty() || tunnel_.write(replies);
+    tunnel_.taken(count);
+    if (is_closed || !went) lose();
+  }
+
+  void look_later() {
+    context_->timers.call_after(ping_interval, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->look();
+    });
+  }
+
+  void look() {
+    std::string ping;
+    {
+      const std::lock_guard lock{guard_};
+      if (is_over_) return;
+      if (Clock::now() - last_heard_ < longest_silence) codec_.send(ws::Kind::ping, "");
+      ping = codec_.take_output();
+    }
+    if (ping.empty() || !tunnel_.write(ping)) return lose();
+    look_later();
+  }
+
+  const std::shared_ptr<Context> context_;
+  net::Tunnel tunnel_;
+  mutable std::mutex guard_;
+  ws::Codec codec_{ws::Side::server, largest_input};
+  std::function<void()> abandoned_;
+  Clock::time_point last_heard_ = Clock::now();
+  bool is_answered_ = false;
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+Outcome over_websocket(Call& call, std::function<Outcome(Call&)> run) {
+  if (auto refusal = refuse_handshake(call.request())) return std::move(*refusal);
+  const bool token_comes = NOMAD_TRY(bool_parameter(call.request(), "ws_handshake"));
+  const auto needed = call.asking.needed;
+  const auto serve = [run = std::move(run)](Call known) {
+    const auto context = known.context;
+    const auto asking = known.asking;
+    const auto rest = known.rest;
+    const auto exchange = std::make_shared<WebsocketExchange>(std::move(known));
+    exchange->start();
+    Call inner{context, net::Responder{exchange}, rest};
+    inner.asking = asking;
+    inner.settle(run(inner));
+  };
+  if (!token_comes) {
+    serve(std::move(call));
+    return later;
+  }
+  read_exec_handshake(std::move(call), [needed, serve](Call known) {
+    known.asking.needed = needed;
+    with_rights(std::move(known), serve);
+  });
+  return later;
+}
+
+Outcome stream_as_asked(Call& call, std::function<Outcome(Call&)> run) {
+  return call.request().upgrade().empty() ? run(call) : over_websocket(call, std::move(run));
+}
+
+}  // namespace nomad::api
