@@ -1,4 +1,5 @@
-// /v1/event/stream: what changes, as newline-delimited JSON, one line per index.
+// /v1/event/stream: what changes, as newline-delimited JSON, one line per index; as a websocket, if
+// that is asked for (websocket_stream.hpp), a message per line.
 //
 // A subscriber remembers the index up to which it has read the buffer. Whenever there is more and
 // its client keeps up, a pool thread writes the next batches. One that falls behind the buffer is
@@ -13,6 +14,7 @@
 #include "actors/api/cluster/node_json.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/websocket_stream.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/access/verdicts.hpp"
 #include "runtime/base/guard.hpp"
@@ -317,7 +319,7 @@ private:
   bool is_done_ = false;
 };
 
-Outcome event_stream(Call& call) {
+Outcome stream_events(Call& call) {
   const auto index = NOMAD_TRY(parse_index(call.request()));
   auto topics = NOMAD_TRY(parse_topics(call.request()));
   const auto options = NOMAD_TRY(parse_read_options([&] {
@@ -334,6 +336,10 @@ Outcome event_stream(Call& call) {
                                options.ns, index)
       ->start();
   return later;
+}
+
+Outcome event_stream(Call& call) {
+  return stream_as_asked(call, stream_events);
 }
 
 }  // namespace
