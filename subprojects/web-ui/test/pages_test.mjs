@@ -198,6 +198,20 @@ async function rows(agent, page, check) {
     await page.getByText(`"ID": "${alloc.ID}"`).waitFor();
     clean(page);
   });
+  await check("pages: what a task has used, with advice", async () => {
+    const samples = (value) => Array.from({ length: 360 }, (_, at) => (at < 300 ? null : value));
+    await page.route("**/v1/client/metrics/history?*", (route) => route.fulfill({ json: [{ Task: "server", Restarts: 2, Reserved: { CPU: 20, MemoryMB: 300 }, P95: { CPU: 12.5, Memory: 43000000, Seconds: 21600 },
+      Series: [{ Interval: 10, End: 1_700_000_000, CPU: samples(12.3), Memory: samples(4e7), Network: samples(null) }], Advice: [{ Resource: "memory", Text: "memory 300 MiB reserved, p95 41 MiB over 6h: reserve about 50" }] }] }));
+    await page.goTo(`/ui/allocations/${alloc.ID}`);
+    await page.getByRole("heading", { name: "History" }).waitFor();
+    await page.getByText("Advice: memory 300 MiB reserved").waitFor();
+    await page.getByRole("figure", { name: /^CPU 12 MHz of 20 MHz/ }).waitFor();
+    await page.getByText(/at most 13 MHz and 41 MiB.*restarted 2 times/).waitFor();
+    assert.equal(await page.locator(".chart").count(), 2, "no network is no chart");
+    assert.match(await page.locator(".chart .used").first().getAttribute("d"), /^M267.* L?/);
+    await page.unroute("**/v1/client/metrics/history?*");
+    clean(page);
+  });
   await check("pages: variables stand in folders", async () => {
     for (const path of ["nomad/jobs/pair", "nomad/jobs/pair/one", "apps/db"]) await agent.send("PUT", `/v1/var/${path}`, { Path: path, Items: { a: "b" } });
     await page.goTo("/ui/variables");

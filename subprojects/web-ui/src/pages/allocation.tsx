@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { CodeView } from "../parts/code.tsx";
+import { History } from "../parts/history.tsx";
 import { LogView, taskFollower } from "../parts/log.tsx";
 import { ActionButton, Ago, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
 import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
@@ -124,6 +125,7 @@ function Overview({ alloc }: { alloc: Allocation }): JSX.Element {
       {stats.error && isRunning ? <p class="faint">No figures of use: {stats.error.message}</p> : null}
     </section>
     {isRunning ? <Checks alloc={alloc} /> : null}
+    <History of={{ alloc_id: alloc.ID }} />
     {ports.length > 0 ? <section class="panel"><h2>Ports</h2><Table name="Ports" rows={ports} keyOf={(port) => port.Label} columns={[
       { name: "Label", cell: (port) => port.Label }, { name: "Address", cell: (port) => `${port.HostIP}:${port.Value}` }, { name: "In the task", cell: (port) => port.To || "" }]} /></section> : null}
     <section class="panel"><h2>About</h2><Facts label="About the allocation" rows={factsOf(alloc)} /></section>

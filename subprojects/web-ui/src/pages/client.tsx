@@ -1,6 +1,7 @@
 // One client: how it stands, what runs there, draining and eligibility.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { History } from "../parts/history.tsx";
 import { ActionButton, Ago, Check, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Switch, Table, TextField } from "../parts/parts.tsx";
 import { bytes, duration, shortId } from "../pure/units.ts";
 import { go, place } from "../shell/router.ts";
@@ -31,6 +32,7 @@ export function ClientPage(): JSX.Element {
     <Heading title={value?.Name ?? shortId(id)} back={{ href: "/ui/clients", text: "Clients" }}>{value?.Name ?? shortId(id)}</Heading>
     <Panel data={node} needs="node read">{(of) => <Actions node={of} running={running} />}</Panel>
     <Use id={id} isReady={value?.Status === "ready"} />
+    {value?.Status === "ready" ? <History of={{ node_id: id }} /> : null}
     <Panel title="Allocations" data={allocs} needs="node read" empty="Nothing runs here.">{(all) => <AllocTable of="client" allocs={inOrder(all).slice(0, 500)} />}</Panel>
     {value ? <Details node={value} /> : null}
   </>;

@@ -2,6 +2,7 @@
 import { Component, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { matches, parseFilter, searchable } from "../pure/filter.ts";
+import { Places } from "../pure/places.ts";
 import { several } from "../pure/units.ts";
 import { place, setParameter } from "../shell/router.ts";
 import type { List } from "../store/data.ts";
@@ -104,6 +105,9 @@ function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row
     if (places[key] !== undefined) element.scrollTop = places[key];
   };
   const block = useRef<HTMLDivElement>(null);
+  const places = useRef(new Places());
+  const shown = rows.slice(first, last);
+  const keys = places.current.keysOf(shown.map(idOf), () => heldKey(block.current));
   const shift = Math.round(top - (offset - first * row_height));
   useLayoutEffect(() => { block.current?.style.setProperty("transform", `translateY(${shift}px)`); }, [shift]);
   return <div class="grid" ref={scroller} role="grid" aria-label={name} aria-rowcount={rows.length + 1} aria-colcount={columns.length} tabIndex={0}
@@ -115,12 +119,19 @@ function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row
           {column.name}<span aria-hidden="true">{sort === column.name ? " ↑" : sort === `-${column.name}` ? " ↓" : ""}</span></button></div>)}
     </div></div>
     <div class="grid-space" ref={inner} role="presentation"><div ref={block} class="grid-block" role="rowgroup">
-      {rows.slice(first, last).map((row, at) => <GridRow key={idOf(row)} row={row} index={first + at} columns={columns as GridColumn<unknown>[]} />)}
+      {shown.map((row, at) => <GridRow key={keys[at]} place={keys[at] ?? 0} row={row} index={first + at} columns={columns as GridColumn<unknown>[]} />)}
     </div></div>
   </div>;
 }
 
+/** Of the row that has the focus; undefined if none has. */
+function heldKey(block: HTMLElement | null): number | undefined {
+  const held = block?.contains(document.activeElement) ? document.activeElement?.closest<HTMLElement>("[data-row]")?.dataset["row"] : undefined;
+  return held === undefined ? undefined : Number(held);
+}
+
 interface RowProps {
+  place: number;  // its key: rows of the document are used again for others
   row: unknown;
   index: number;
   columns: GridColumn<unknown>[];
@@ -132,8 +143,8 @@ class GridRow extends Component<RowProps> {
     return next.row !== this.props.row || next.index !== this.props.index || next.columns !== this.props.columns;
   }
 
-  override render({ row, index, columns }: RowProps): JSX.Element {
-    return <div role="row" class="grid-row" aria-rowindex={index + 2} data-row="" tabIndex={-1}>
+  override render({ place: key, row, index, columns }: RowProps): JSX.Element {
+    return <div role="row" class="grid-row" aria-rowindex={index + 2} data-row={String(key)} tabIndex={-1}>
       {columns.map((column) => <div role="gridcell">{column.cell(row)}</div>)}</div>;
   }
 }
