@@ -42,7 +42,7 @@ void find_in_job(const Facts& facts, std::vector<Finding>& out) {
   if (job["Stop"].truth()) {
     out.push_back({.weight = Weight::note,
                    .what = fmt::format("Job \"{}\" was stopped", id),
-                   .commands = {"nomadctl job run FILE", "nomadctl job history -p " + id}});
+                   .commands = {"nomadctl job start " + id, "nomadctl job history -p " + id}});
     return;
   }
   if (!job["ParameterizedJob"].is_null() && !job["Dispatched"].truth())

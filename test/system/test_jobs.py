@@ -73,6 +73,40 @@ class Life(AgentTest):
         versions = self.agent.get("/v1/job/updated/versions").json["Versions"]
         self.assertEqual([v["Version"] for v in versions], [1, 0])
 
+    def test_a_stopped_job_starts_again_without_its_file(self):
+        path = os.path.join(self.agent.dir, "again.hcl")
+        text = """job "again" {
+  group "g" {
+    scaling {
+      max = 3
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["3131"]
+      }
+    }
+  }
+}
+"""
+        with open(path, "w") as f:
+            f.write(text)
+        self.agent.run("job", "run", "-detach", path, check=True)
+        self.agent.wait_for_allocs("again", "running")
+        refused = self.agent.run("job", "start", "again")
+        self.assertEqual((1, 'Job "again" has not been stopped\n'), (refused.returncode, refused.stderr))
+        self.agent.run("job", "stop", "-detach", "again", check=True)
+        self.agent.wait_for_allocs("again", "complete")
+        self.assertIn("nomadctl job start again", self.agent.run("why", "again").stdout)
+
+        self.agent.run("start", "-detach", "again", check=True)
+        self.agent.wait_for_allocs("again", "running")
+        stored = self.agent.get("/v1/job/again").json
+        self.assertFalse(stored["Stop"])
+        self.assertEqual(text, self.agent.get(f"/v1/job/again/submission?version={stored['Version']}").json["Source"])
+        self.assertEqual([True], [policy["Enabled"] for policy in self.agent.get("/v1/scaling/policies?job=again").json])
+
     def test_scaling_down_stops_the_highest_names(self):
         self.agent.register(job("scaled", count=3))
         self.agent.wait_for_allocs("scaled", "running", 3)

@@ -28,7 +28,7 @@ TEST_CASE("why: jobs of which nothing is to run by themselves") {
 
   for (const auto& row : {
            Row{R"("Stop":true)",
-               ". Job \"web\" was stopped\n  $ nomadctl job run FILE\n  $ nomadctl job history -p "
+               ". Job \"web\" was stopped\n  $ nomadctl job start web\n  $ nomadctl job history -p "
                "web\n"},
            Row{R"("ParameterizedJob":{})",
                ". Job \"web\" runs only when it is dispatched\n  $ nomadctl job dispatch web\n"},
