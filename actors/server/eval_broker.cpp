@@ -214,7 +214,8 @@ struct BrokerState {
     return false;
   }
 
-  void revoke() {
+  /// The actor ends.
+  void refuse_waiters() {
     forget();
     for (auto& waiter : waiters) {
       self->cancel(waiter.end);
@@ -365,11 +366,11 @@ struct BrokerState {
   }
 
   actor::Answer<eval_broker::Delivery> dequeue(const eval_broker::Dequeue& msg) {
-    if (!leads) return no_leader();
-    if (auto delivery = next(msg.types)) {
-      arm();
-      return std::move(*delivery);
-    }
+    if (leads)
+      if (auto delivery = next(msg.types)) {
+        arm();
+        return std::move(*delivery);
+      }
     auto promise = self->make_response_promise<eval_broker::Delivery>();
     const auto end = actor::send_self_after(self, msg.max_wait, WaitOver{next_waiter});
     waiters.push_back({next_waiter++, msg.worker, msg.types, promise, end});
@@ -413,7 +414,7 @@ struct BrokerState {
   }
 
   void lead(bool leads_now) {
-    revoke();
+    forget();
     ++term;
     leads = leads_now;
     if (!leads) return;
@@ -471,7 +472,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   state.options = options;
   state.show_gauges();
   actor::on_exit(self, [self] {
-    self->state.revoke();
+    self->state.refuse_waiters();
     self->quit();
   });
   actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});

@@ -41,7 +41,8 @@ struct Delivery {
 
 /// Asks for the next evaluation of one of `types` ("service", "batch", …, or "*": of any that is
 /// not named). Answered at once when
-/// there is one, else when one comes or `max_wait` is over. `unavailable` while not leading.
+/// there is one, else when one comes or `max_wait` is over. While another server leads nothing
+/// comes: who waits then has the first evaluation as soon as this one leads.
 struct Dequeue {
   using is_message = void;
   std::vector<std::string> types;

@@ -104,7 +104,7 @@ struct WorkerState {
               if (delivery.eval) begin(delivery);
               ask();
             },
-            [this](const Error&) {  // not leading, or no answer
+            [this](const Error&) {  // no answer
               asking = false;
               actor::send_self_after(self, ask_again_after, AskAgain{});
             });
