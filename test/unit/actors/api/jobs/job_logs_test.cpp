@@ -1,10 +1,11 @@
 // The logs of a job: whose lines, in which order, while it is followed, and for whom.
+#include "actors/api/jobs/job_logs.hpp"
+
 #include <filesystem>
 #include <fstream>
 
 #include <doctest/doctest.h>
 
-#include "actors/api/jobs/job_logs.hpp"
 #include "runtime/base/text.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
@@ -123,12 +124,12 @@ TEST_CASE("job logs: who follows hears what comes, that all has been told, and t
 
 TEST_CASE("job logs: what is wrong with the request") {
   Logged fixture;
-  const auto refused = [&](const std::string& query) {
-    return fixture.refusal("/v1/job/web/logs" + query);
-  };
+  const auto refused
+      = [&](const std::string& query) { return fixture.refusal("/v1/job/web/logs" + query); };
   CHECK(refused("?type=both") == "400 type must be stdout, stderr or all, not \"both\"");
-  CHECK(refused("?since=x")
-        == "400 since must be a duration (\"15m\") or a time (\"2006-01-02T15:04:05Z\"), not \"x\"");
+  CHECK(
+      refused("?since=x")
+      == "400 since must be a duration (\"15m\") or a time (\"2006-01-02T15:04:05Z\"), not \"x\"");
   CHECK(refused("?since=-1h") == "400 since can't be negative");
   CHECK(refused("?tail=x") == "400 tail must be a whole number from 0 on, not \"x\"");
   CHECK(refused("?tail=1000001") == "400 tail can be 1000000 at most");
