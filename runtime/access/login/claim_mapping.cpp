@@ -112,6 +112,25 @@ Result<MappedClaims> map_claims(const Claims& claims,
   return mapped;
 }
 
+Result<> check_bind_name(std::string_view bind_name) {
+  constexpr std::string_view prefix = "value.";
+  for (auto open = bind_name.find("${"); open != bind_name.npos; open = bind_name.find("${")) {
+    const bool is_literal = open > 0 && bind_name[open - 1] == '$';
+    bind_name.remove_prefix(open + 2);
+    if (is_literal) continue;
+    const auto close = bind_name.find('}');
+    if (close == bind_name.npos)
+      return Error{Errc::invalid_argument, "bind name is invalid: \"${\" has no \"}\""};
+    const auto name = trim(bind_name.substr(0, close));
+    if (!name.starts_with(prefix) || name.size() == prefix.size())
+      return Error{Errc::invalid_argument,
+                   fmt::format("bind name is invalid: {} is no claim, as ${{value.name}} is",
+                               quote(shorten(name)))};
+    bind_name.remove_prefix(close + 1);
+  }
+  return {};
+}
+
 Result<std::string> fill_bind_name(std::string_view bind_name, const MappedClaims& claims) {
   constexpr std::string_view prefix = "value.";
   const auto whole = bind_name;

@@ -27,6 +27,9 @@ Result<MappedClaims> map_claims(const Claims& claims,
                                 const ClaimMapping& values,
                                 const ClaimMapping& lists);
 
+/// Whether `fill_bind_name` can replace it at all, given the values.
+Result<> check_bind_name(std::string_view bind_name);
+
 /// `bind_name` with `${value.x}` replaced by the value in lower case; `$${` is a literal `${`.
 /// Fails for anything else between the braces, as for a value that is not there.
 Result<std::string> fill_bind_name(std::string_view bind_name, const MappedClaims& claims);

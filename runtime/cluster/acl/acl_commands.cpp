@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/access/login/claim_mapping.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
@@ -147,6 +148,9 @@ std::vector<std::string> rule_mistakes(schema::AclBindingRule::Reader rule) {
     mistakes.emplace_back("bind type is missing");
   } else if (type == "role" || type == "policy") {
     if (!is_named) mistakes.emplace_back("bind name is missing");
+    // Or each login by its method would fail.
+    if (const auto name = access::check_bind_name(view(rule.getBindName())); !name)
+      mistakes.push_back(name.error().what);
   } else if (type == "management") {
     if (is_named) mistakes.emplace_back("bind name should be empty");
   } else {

@@ -30,6 +30,20 @@ std::string filled(const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("claim mapping: what can never be filled is no bind name") {
+  const auto why = [](std::string_view name) {
+    const auto checked = check_bind_name(name);
+    return checked ? std::string{} : checked.error().what;
+  };
+  for (const auto* name :
+       {"", "dev", "${value.team}", "a-${ value.team }-${value.b}", "$${x", "$$${x}"})
+    CHECK(why(name).empty());
+  CHECK(why("a-${value.b") == "bind name is invalid: \"${\" has no \"}\"");
+  CHECK(why("${value.a}${b}") == "bind name is invalid: \"b\" is no claim, as ${value.name} is");
+  CHECK(why("${value.}") == "bind name is invalid: \"value.\" is no claim, as ${value.name} is");
+  CHECK(why("${}") == "bind name is invalid: \"\" is no claim, as ${value.name} is");
+}
+
 TEST_CASE("claim mapping: texts, numbers and booleans, by name or by pointer") {
   CHECK(value_of("name") == "Ann");
   CHECK(value_of("admin") == "true");

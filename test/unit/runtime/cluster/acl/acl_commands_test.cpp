@@ -75,6 +75,10 @@ TEST_CASE_FIXTURE(AclFixture, "acl commands: a rule for logins says what it give
                                            {"management", "reader", "bind name should be empty"},
                                            {"Role", "reader", "unsupported bind type: \"Role\""},
                                            {"role", "reader", ""},
+                                           {"role", "dev-${value.team}", ""},
+                                           {"policy", "${list.x}",
+                                            "bind name is invalid: \"list.x\" is no claim, as "
+                                            "${value.name} is"},
                                            {"management", "", ""}}) {
     CAPTURE(one.type);
     Draft<schema::AclBindingRule> rule;
