@@ -30,9 +30,9 @@ std::variant<ConnectionLimits::Slot, ConnectionLimits::Refusal> ConnectionLimits
   const std::lock_guard lock{guard_};
   if (count_ >= in_all_) return Refusal::too_many;
   if (!address.empty()) {
-    const auto entry = by_address_.try_emplace(address, 0U).first;
-    if (per_address_ != 0 && entry->second >= per_address_) return Refusal::too_many_of_address;
-    ++entry->second;
+    auto& known = by_address_.try_emplace(address).first->second;
+    if (per_address_ != 0 && known.connections >= per_address_) return Refusal::too_many_of_address;
+    ++known.connections;
   }
   ++count_;
   changed_.notify_all();
@@ -54,7 +54,18 @@ void ConnectionLimits::Slot::leave() {
   limits->changed_.notify_all();
   if (address_.empty()) return;
   const auto entry = limits->by_address_.find(address_);
-  if (--entry->second == 0) limits->by_address_.erase(entry);
+  entry->second.held -= std::exchange(held_, 0);
+  if (--entry->second.connections == 0) limits->by_address_.erase(entry);
+}
+
+bool ConnectionLimits::Slot::hold(std::size_t bytes, std::size_t most) {
+  if (!limits_ || address_.empty() || bytes == held_) return true;
+  const std::lock_guard lock{limits_->guard_};
+  auto& held = limits_->by_address_.at(address_).held;
+  if (bytes > held_ && held - held_ + bytes > most) return false;
+  held += bytes - held_;
+  held_ = bytes;
+  return true;
 }
 
 bool ConnectionLimits::wait_for_count(std::size_t count,

@@ -1,5 +1,5 @@
 // Listener: takes connections in for a server, up to its limits; and ConnectionLimits, which counts
-// them.
+// them, and what their requests hold.
 //
 // When the process is out of descriptors a listener rests a moment and goes on. Internal to
 // runtime/net.
@@ -42,12 +42,17 @@ public:
       leave();
       limits_ = std::move(other.limits_);
       address_ = std::move(other.address_);
+      held_ = std::exchange(other.held_, 0);
       return *this;
     }
 
     ~Slot() { leave(); }
 
     void leave();
+
+    /// Counts what its request holds by now, in place of what it has held. Not if all of the
+    /// address would hold more than `most` then, which is false; "" is not limited.
+    bool hold(std::size_t bytes, std::size_t most);
 
   private:
     friend class ConnectionLimits;
@@ -57,6 +62,7 @@ public:
 
     std::shared_ptr<ConnectionLimits> limits_;
     std::string address_;
+    std::size_t held_ = 0;
   };
 
   /// A place for a connection of `address`; "" is limited in all only.
@@ -76,7 +82,13 @@ private:
   std::atomic<std::size_t> count_{0};
   std::mutex guard_;
   std::condition_variable changed_;  ///< `count_` has.
-  std::unordered_map<std::string, unsigned> by_address_;
+
+  struct Address {
+    unsigned connections = 0;
+    std::size_t held = 0;  ///< Bytes.
+  };
+
+  std::unordered_map<std::string, Address> by_address_;
 };
 
 /// A connection that has been taken in.

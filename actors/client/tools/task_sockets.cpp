@@ -3,6 +3,13 @@
 #include <utility>
 
 namespace nomad::client {
+namespace {
+
+/// So many requests of the greatest size may a task have at once. Tasks send them before anybody
+/// has looked at their tokens.
+constexpr std::uint64_t requests_held = 2;
+
+}  // namespace
 
 TaskSockets::TaskSockets(net::ServerOptions options) : options_{std::move(options)} {
   options_.listen.clear();
@@ -10,6 +17,7 @@ TaskSockets::TaskSockets(net::ServerOptions options) : options_{std::move(option
   options_.tls = {};
   options_.kept_users = {};
   options_.needs_token = true;
+  options_.held_bytes_per_address = requests_held * options_.body_bytes;
 }
 
 TaskSockets::~TaskSockets() {

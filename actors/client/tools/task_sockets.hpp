@@ -1,7 +1,7 @@
 // TaskSockets: the Unix sockets by which tasks ask their agent (the Task API), one of each task
 // that can have one. All are served by one thread of an HTTP server of their own, so that tasks
 // take nothing from the agent's other callers; each has a bound of connections, and so of requests
-// in flight, for itself.
+// in flight, for itself, and of what these hold: two bodies of the greatest size.
 //
 // Tasks may be there before the agent answers requests: until `serve`, connections wait in the
 // kernel. Thread-safe.

@@ -148,6 +148,7 @@ void Connection::begin_request() {
     exchange_ = std::make_shared<detail::HttpExchange>();
   exchange_->gate = nullptr;
   parser_.begin(exchange_->request);
+  slot_.hold(0, 0);  // what the last one held has gone
   exchange_->request.needs_token = worker_.server->options.needs_token;
   phase_ = Phase::receiving;
   in_body_ = false;
@@ -179,6 +180,9 @@ std::string_view Connection::consume(std::string_view bytes) {
 void Connection::need_more(bool nothing_left) {
   if (!parser_.header_done()) return;
   const auto& file = exchange_->request.body_file;
+  const auto most = worker_.server->options.held_bytes_per_address;
+  if (most != 0 && !slot_.hold(file ? file->size() : exchange_->request.body.size(), most))
+    return refuse(429, "requests of this client hold too many bytes; try again");
   const bool is_first = !std::exchange(in_body_, true);
   if (file && (is_first || file->size() >= renewed_at_ + least_progress)) {
     renewed_at_ = file->size();

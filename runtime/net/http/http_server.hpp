@@ -40,6 +40,10 @@ struct ServerOptions {
   std::shared_ptr<const KeptUsers> kept_users = {};  ///< Whose requests are kept to something.
   /// 0: no limit. Unix sockets have none, but those that are added by name.
   unsigned connections_per_address = 100;
+  /// What the requests of one address, or of a socket that was added by name, may hold together,
+  /// in memory and in files, until their connections have the next one or end. What comes in one
+  /// piece (64 KiB) is not counted. 0: no limit.
+  std::uint64_t held_bytes_per_address = 0;
   unsigned connections = 32 * 1024;
   std::size_t stream_queue_bytes = 4 * 1024 * 1024;
   std::size_t tunnel_window_bytes = 256 * 1024;  ///< Input of a tunnel that may wait.

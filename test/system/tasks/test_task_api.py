@@ -63,6 +63,29 @@ class TaskApi(AgentTest):
                 return unix_http.ask(self.socket, "/v1/jobs").status == 401
         wait_until(has_room, what="room for others")
 
+    def test_what_requests_hold_before_their_token_counts_is_bounded(self):
+        self.agent.register(shell_job("fills", "exec sleep 1000"))
+        path = socket_of(self.agent, "fills")
+        head = b"PUT /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 16000000\r\n\r\n"
+        opened = []
+        for _ in range(5):  # of which two fit
+            connection = socket.socket(socket.AF_UNIX)
+            connection.settimeout(30)
+            connection.connect(path)
+            self.addCleanup(connection.close)
+            with contextlib.suppress(OSError):
+                connection.sendall(head + b"x" * 15_900_000)
+            opened.append(connection)
+
+        def refused(connection):
+            connection.settimeout(2)
+            with contextlib.suppress(OSError):
+                return connection.recv(12) == b"HTTP/1.1 429"
+        self.assertEqual(3, sum(1 for connection in opened if refused(connection)))
+        self.assertEqual(401, unix_http.ask(path, "/v1/jobs").status)
+        for connection in opened:
+            connection.close()
+
     def test_guesses_become_slow_and_those_of_others_do_not(self):
         self.agent.register(shell_job("guesses", "exec sleep 1000"))
         guesses = socket_of(self.agent, "guesses")

@@ -289,3 +289,23 @@ TEST_CASE("connection_limits: in all and for each address; dialed ones are only 
   CHECK(std::holds_alternative<Slot>(again));
   CHECK(limits->count() == 3);
 }
+
+TEST_CASE("connection_limits: what the requests of an address hold is counted until it goes") {
+  const auto limits = std::make_shared<ConnectionLimits>(9, 9);
+  using Slot = ConnectionLimits::Slot;
+  const auto enter
+      = [&limits](const char* address) { return std::get<Slot>(limits->enter(address)); };
+  auto first = enter("@a/web");
+  auto second = enter("@a/web");
+  CHECK(first.hold(60, 100));
+  CHECK_FALSE(second.hold(41, 100));
+  CHECK(second.hold(40, 100));
+  CHECK(enter("@b/web").hold(100, 100));
+  CHECK(enter("").hold(1000, 100));
+  CHECK_FALSE(first.hold(61, 100));
+  CHECK(first.hold(10, 100));
+  CHECK(second.hold(90, 100));
+  Slot moved = std::move(second);
+  moved.leave();
+  CHECK(first.hold(100, 100));
+}

@@ -375,6 +375,35 @@ TEST_CASE("http_server: connections per address and in total are bounded") {
   CHECK(RawPeer{small.address()}.read_all().starts_with("HTTP/1.1 503"));
 }
 
+TEST_CASE("http_server: what requests of one address hold together is bounded") {
+  TestServer server{{.held_bytes_per_address = 100'000}};
+  const auto post = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 90000\r\n\r\n"
+                    + std::string(80'000, 'x');
+  const std::string rest(10'000, 'x');
+  RawPeer peers[]{RawPeer{server.address()}, RawPeer{server.address()}};
+  for (auto& peer : peers)
+    peer.send(post);
+  int refused = 0;
+  for (auto& peer : peers) {
+    peer.send(rest);
+    const auto answer = peer.read_until("\r\n\r\n");
+    if (answer.starts_with("HTTP/1.1 200")) {  // with the next one it holds nothing
+      peer.read_until(rest);
+      peer.send(get_hello);
+      peer.read_until("hello");
+      continue;
+    }
+    ++refused;
+    CHECK((answer + peer.read_all())
+              .ends_with("429 Too Many Requests: requests of this client hold too many bytes; try "
+                         "again"));
+  }
+  CHECK(refused == 1);
+  RawPeer third{server.address()};
+  third.send(post + rest);
+  CHECK(third.read_until("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
 TEST_CASE("http_server: who is turned away is read from a little, however much he sends") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
