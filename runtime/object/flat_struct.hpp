@@ -15,6 +15,7 @@
 #include <capnp/any.h>
 #include <capnp/serialize.h>
 
+#include "runtime/object/object.hpp"
 #include "runtime/object/plan.hpp"
 
 namespace nomad::object {
@@ -102,7 +103,10 @@ public:
 
   /// What is not stored is 0.
   std::uint64_t scalar(const Slot& slot) const {
-    return scalar_in(data_, std::size_t{data_words_} * sizeof(capnp::word), slot);
+    if (slot.bits != 64) return scalar_in(data_, std::size_t{data_words_} * sizeof *data_, slot);
+    std::uint64_t bits = 0;  // what most are, and nothing to be worked out
+    if (slot.offset < data_words_) std::memcpy(&bits, data_ + slot.offset, sizeof bits);
+    return bits;
   }
 
   FlatPointer pointer(const Slot& slot) const {
@@ -117,6 +121,43 @@ private:
   std::uint16_t data_words_ = 0;
   std::uint16_t pointer_count_ = 0;
 };
+
+/// Not of an empty Object.
+template <class T>
+FlatStruct flat_struct_of(const Object<T>& object) {
+  return FlatStruct{FlatPointer{reinterpret_cast<const capnp::word*>(object.bytes().data())}};
+}
+
+/// Asks for the memory that most readers begin with, for who will read it soon.
+template <class T>
+void prefetch_fields(const Object<T>& object) {
+  constexpr std::size_t line = 64;
+  const auto* begin = reinterpret_cast<const char*>(object.bytes().data());
+  for (std::size_t at = 0; at < 4 * line; at += line)
+    __builtin_prefetch(begin + at);
+}
+
+/// A text of Objects, by the API's name of it, for who looks at many of them.
+template <class T>
+class TextField {
+public:
+  /// Ends the process if there is no such field: code and schema differ.
+  explicit TextField(FieldName name) : slot_{plan_of<T>().at(name).slot} {}
+
+  /// Not of an empty Object; as valid as its block.
+  std::string_view of(const Object<T>& object) const {
+    return flat_struct_of(object).pointer(slot_).text();
+  }
+
+private:
+  const Slot slot_;
+};
+
+/// That of the object's kind.
+template <class T>
+TextField<T> text_field(const Object<T>&, FieldName name) {
+  return TextField<T>{name};
+}
 
 /// Calls `each(FlatStruct)` for the elements of a list of structs.
 template <class Each>

@@ -18,6 +18,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/object/flat_json.hpp"
 #include "runtime/object/flat_struct.hpp"
+#include "runtime/object/json_pieces.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/object/plan.hpp"
 
@@ -31,12 +32,20 @@ void append_flat_json(std::string& out,
                       const object::FlatStruct& object,
                       const object::StructPlan& plan);
 
+void add_flat_json(JsonPieces& out,
+                   const object::FlatStruct& object,
+                   const object::StructPlan& plan);
+
 /// The same, several times as fast. Not of an empty Object.
 template <class T>
 void append_json(std::string& out, const Object<T>& object) {
-  static const auto& plan = object::plan_of(capnp::Schema::from<T>());
-  const auto* root = reinterpret_cast<const capnp::word*>(object.bytes().data());
-  append_flat_json(out, object::FlatStruct{object::FlatPointer{root}}, plan);
+  append_flat_json(out, object::flat_struct_of(object), object::plan_of<T>());
+}
+
+/// The same among other pieces.
+template <class T>
+void add_json(JsonPieces& out, const Object<T>& object) {
+  add_flat_json(out, object::flat_struct_of(object), object::plan_of<T>());
 }
 
 /// Appends the members of `object` without its braces, for answers that add members of their own.

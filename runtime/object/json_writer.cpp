@@ -13,6 +13,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/object/flat_struct.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "runtime/object/json_pieces.hpp"
 #include "runtime/object/plan.hpp"
 
 namespace nomad {
@@ -25,47 +26,6 @@ using object::Shape;
 using object::Slot;
 using object::StructPlan;
 using object::ValuePlan;
-
-/// Gathers small pieces, so that the text grows by larger ones. Whoever makes one calls `finish`.
-class Pieces {
-public:
-  explicit Pieces(std::string& out) : out_{out} {}
-
-  Pieces(const Pieces&) = delete;
-
-  void add(char c) {
-    if (size_ == gathered_.size()) finish();
-    gathered_[size_++] = c;
-  }
-
-  void add(std::string_view text) {
-    if (text.size() > gathered_.size() - size_) {
-      finish();
-      if (text.size() > gathered_.size()) {
-        out_ += text;
-        return;
-      }
-    }
-    if (!text.empty()) std::memcpy(gathered_.data() + size_, text.data(), text.size());
-    size_ += text.size();
-  }
-
-  /// For what writes strings; nothing is gathered when it does.
-  std::string& text() {
-    finish();
-    return out_;
-  }
-
-  void finish() {
-    out_.append(gathered_.data(), size_);
-    size_ = 0;
-  }
-
-private:
-  std::string& out_;
-  std::size_t size_ = 0;
-  std::array<char, 1024> gathered_;
-};
 
 /// The same as FlatPointer and FlatStruct, by Cap'n Proto's checked readers.
 class CheckedPointer {
@@ -136,57 +96,48 @@ bool is_given(const Struct& object, const FieldPlan& field) {
          && (!field.slot.is_pointer() || !object.pointer(field.slot).is_null());
 }
 
-/// Appends `text` quoted and escaped to Pieces or a string, by `add(out, piece)`.
-template <class Out, class Add>
-void add_text(Out& out, std::string_view text, Add add) {
+/// Writes `text` quoted and escaped by `add(piece)`.
+template <class Add>
+void add_escaped_text(std::string_view text, Add add) {
   static constexpr char digits[] = "0123456789abcdef";
-  add(out, "\"");
+  add("\"");
   std::size_t written = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    add(out, text.substr(written, i - written));
+    if (JsonPieces::is_plain(text[i])) continue;
+    add(text.substr(written, i - written));
     written = i + 1;
+    const auto c = static_cast<unsigned char>(text[i]);
     switch (c) {
       case '"':
-        add(out, "\\\"");
+        add("\\\"");
         break;
       case '\\':
-        add(out, "\\\\");
+        add("\\\\");
         break;
       case '\n':
-        add(out, "\\n");
+        add("\\n");
         break;
       case '\r':
-        add(out, "\\r");
+        add("\\r");
         break;
       case '\t':
-        add(out, "\\t");
+        add("\\t");
         break;
       default: {
         const char code[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 0xf]};
-        add(out, std::string_view{code, sizeof code});
+        add(std::string_view{code, sizeof code});
       }
     }
   }
-  add(out, text.substr(written));
-  add(out, "\"");
+  add(text.substr(written));
+  add("\"");
 }
 
-void add_text(Pieces& out, std::string_view text) {
-  add_text(out, text, [](Pieces& to, std::string_view piece) { to.add(piece); });
-}
-
-void add_base64(Pieces& out, capnp::Data::Reader data) {
+void add_base64(JsonPieces& out, capnp::Data::Reader data) {
   if (data.size() == 0) return out.add("null");
   out.add('"');
   out.add(encode_base64({reinterpret_cast<const char*>(data.begin()), data.size()}));
   out.add('"');
-}
-
-void add_number(Pieces& out, auto number) {
-  const fmt::format_int digits{number};
-  out.add(std::string_view{digits.data(), digits.size()});
 }
 
 double real_of(std::uint64_t bits, const Slot& slot) {
@@ -200,7 +151,7 @@ std::string_view name_of(std::uint64_t value, const ValuePlan& plan) {
   return value < plan.names->size() ? (*plan.names)[value] : std::string_view{};
 }
 
-void add_scalar(Pieces& out, std::uint64_t bits, const Slot& slot, const ValuePlan& plan) {
+void add_scalar(JsonPieces& out, std::uint64_t bits, const Slot& slot, const ValuePlan& plan) {
   switch (plan.shape) {
     case Shape::boolean:
       return out.add(bits != 0 ? std::string_view{"true"} : std::string_view{"false"});
@@ -210,9 +161,9 @@ void add_scalar(Pieces& out, std::uint64_t bits, const Slot& slot, const ValuePl
       return out.add('"');
     case Shape::duration:
     case Shape::signed_number:
-      return add_number(out, static_cast<std::int64_t>(bits));
+      return out.add_number(static_cast<std::int64_t>(bits));
     case Shape::real:
-      return append_json_real(out.text(), real_of(bits, slot));
+      return append_json_real(out.string(), real_of(bits, slot));
     case Shape::timestamp:
       if (bits == 0) return out.add("null");
       out.add('"');
@@ -224,12 +175,12 @@ void add_scalar(Pieces& out, std::uint64_t bits, const Slot& slot, const ValuePl
       out.add(name_of(bits, plan));
       return out.add('"');
     default:
-      return add_number(out, bits);
+      return out.add_number(bits);
   }
 }
 
 /// A list of what is no struct and no text: of few elements, so the schema may be asked.
-void add_scalars(Pieces& out, capnp::AnyPointer::Reader value, const ValuePlan& plan) {
+void add_scalars(JsonPieces& out, capnp::AnyPointer::Reader value, const ValuePlan& plan) {
   const auto list = value.getAs<capnp::DynamicList>(plan.type.asList());
   const auto& element = *plan.element;
   bool is_first = true;
@@ -240,7 +191,7 @@ void add_scalars(Pieces& out, capnp::AnyPointer::Reader value, const ValuePlan& 
         out.add(each.as<bool>() ? std::string_view{"true"} : std::string_view{"false"});
         break;
       case Shape::real:
-        append_json_real(out.text(), each.as<double>());
+        append_json_real(out.string(), each.as<double>());
         break;
       case Shape::base64:
         add_base64(out, each.as<capnp::Data>());
@@ -249,21 +200,21 @@ void add_scalars(Pieces& out, capnp::AnyPointer::Reader value, const ValuePlan& 
         add_scalar(out, each.as<capnp::DynamicEnum>().getRaw(), {}, element);
         break;
       case Shape::unsigned_number:
-        add_number(out, each.as<std::uint64_t>());
+        out.add_number(each.as<std::uint64_t>());
         break;
       default:
-        add_number(out, each.as<std::int64_t>());
+        out.add_number(each.as<std::int64_t>());
     }
   }
 }
 
 template <class Struct>
-void add_struct(Pieces& out, const Struct& object, const StructPlan& plan);
+void add_struct(JsonPieces& out, const Struct& object, const StructPlan& plan);
 template <class Pointer>
-void add_pointer(Pieces& out, const Pointer& value, const ValuePlan& plan);
+void add_pointer(JsonPieces& out, const Pointer& value, const ValuePlan& plan);
 
 template <class Pointer>
-void add_list(Pieces& out, const Pointer& value, const ValuePlan& plan) {
+void add_list(JsonPieces& out, const Pointer& value, const ValuePlan& plan) {
   out.add('[');
   bool is_first = true;
   if (plan.element->shape == Shape::object) {
@@ -274,7 +225,7 @@ void add_list(Pieces& out, const Pointer& value, const ValuePlan& plan) {
   } else if (plan.element->shape == Shape::text) {
     for (const auto each : value.read().template getAs<capnp::List<capnp::Text>>()) {
       if (!std::exchange(is_first, false)) out.add(',');
-      add_text(out, {each.begin(), each.size()});
+      out.add_text({each.begin(), each.size()});
     }
   } else {
     add_scalars(out, value.read(), plan);
@@ -283,14 +234,14 @@ void add_list(Pieces& out, const Pointer& value, const ValuePlan& plan) {
 }
 
 template <class Pointer>
-void add_map(Pieces& out, const Pointer& value, const ValuePlan& plan) {
+void add_map(JsonPieces& out, const Pointer& value, const ValuePlan& plan) {
   out.add('{');
   const auto& key = plan.fields->at("Key");
   const auto& content = plan.fields->at("Value");
   bool is_first = true;
   each_struct(value, [&](const auto& entry) {
     if (!std::exchange(is_first, false)) out.add(',');
-    add_text(out, entry.pointer(key.slot).text());
+    out.add_text(entry.pointer(key.slot).text());
     out.add(':');
     if (!content.slot.is_pointer())
       add_scalar(out, entry.scalar(content.slot), content.slot, *plan.element);
@@ -303,10 +254,10 @@ void add_map(Pieces& out, const Pointer& value, const ValuePlan& plan) {
 }
 
 template <class Pointer>
-void add_pointer(Pieces& out, const Pointer& value, const ValuePlan& plan) {
+void add_pointer(JsonPieces& out, const Pointer& value, const ValuePlan& plan) {
   switch (plan.shape) {
     case Shape::text:
-      return add_text(out, value.text());
+      return out.add_text(value.text());
     case Shape::secret_text:
       return out.add("\"\"");
     case Shape::raw_json: {
@@ -359,7 +310,7 @@ bool is_empty(const Struct& object, const FieldPlan& field) {
 }
 
 template <class Struct>
-void add_field(Pieces& out, const Struct& object, const FieldPlan& field) {
+void add_field(JsonPieces& out, const Struct& object, const FieldPlan& field) {
   const auto& slot = field.slot;
   const bool is_optional = field.value.shape == Shape::optional;
   if (is_optional && !is_given(object, field)) return out.add("null");
@@ -374,19 +325,39 @@ void add_field(Pieces& out, const Struct& object, const FieldPlan& field) {
   add_pointer(out, pointer, value);
 }
 
+void add_name(JsonPieces& out, const FieldPlan& field, bool is_first) {
+  constexpr std::size_t around = 4;              // the comma, two quotes, the colon
+  const std::size_t skipped = is_first ? 1 : 0;  // the comma
+  out.add_fixed(field.quoted_name.data() + skipped, field.name.size() + around - skipped);
+}
+
 template <class Struct>
-void add_members(Pieces& out, const Struct& object, const StructPlan& plan) {
+void add_members(JsonPieces& out, const Struct& object, const StructPlan& plan) {
   bool is_first = true;
   for (const FieldPlan& field : plan.fields) {
-    if (field.hidden || (field.omit_empty && !field.always && is_empty(object, field))) continue;
-    if (!std::exchange(is_first, false)) out.add(',');
-    out.add(field.quoted_name);
-    add_field(out, object, field);
+    if (field.hidden) continue;
+    const bool may_miss = field.omit_empty && !field.always;
+    const auto shape = field.value.shape;
+    if (shape == Shape::text) {  // what most fields are
+      const auto text = object.pointer(field.slot).text();
+      if (may_miss && text.empty()) continue;
+      add_name(out, field, std::exchange(is_first, false));
+      out.add_text(text);
+    } else if (shape == Shape::signed_number || shape == Shape::unsigned_number) {
+      const auto bits = object.scalar(field.slot);
+      if (may_miss && bits == 0) continue;
+      add_name(out, field, std::exchange(is_first, false));
+      add_scalar(out, bits, field.slot, field.value);
+    } else {
+      if (may_miss && is_empty(object, field)) continue;
+      add_name(out, field, std::exchange(is_first, false));
+      add_field(out, object, field);
+    }
   }
 }
 
 template <class Struct>
-void add_struct(Pieces& out, const Struct& object, const StructPlan& plan) {
+void add_struct(JsonPieces& out, const Struct& object, const StructPlan& plan) {
   out.add('{');
   add_members(out, object, plan);
   out.add('}');
@@ -395,7 +366,7 @@ void add_struct(Pieces& out, const Struct& object, const StructPlan& plan) {
 }  // namespace
 
 void append_json(std::string& out, capnp::DynamicStruct::Reader object) {
-  Pieces pieces{out};
+  JsonPieces pieces{out};
   add_struct(pieces, CheckedStruct{capnp::AnyStruct::Reader{object}},
              object::plan_of(object.getSchema()));
   pieces.finish();
@@ -404,20 +375,34 @@ void append_json(std::string& out, capnp::DynamicStruct::Reader object) {
 void append_flat_json(std::string& out,
                       const object::FlatStruct& object,
                       const object::StructPlan& plan) {
-  Pieces pieces{out};
+  JsonPieces pieces{out};
   add_struct(pieces, object, plan);
   pieces.finish();
 }
 
+void add_flat_json(JsonPieces& out,
+                   const object::FlatStruct& object,
+                   const object::StructPlan& plan) {
+  add_struct(out, object, plan);
+}
+
 void append_json_members(std::string& out, capnp::DynamicStruct::Reader object) {
-  Pieces pieces{out};
+  JsonPieces pieces{out};
   add_members(pieces, CheckedStruct{capnp::AnyStruct::Reader{object}},
               object::plan_of(object.getSchema()));
   pieces.finish();
 }
 
 void append_json_text(std::string& out, std::string_view text) {
-  add_text(out, text, [](std::string& to, std::string_view piece) { to += piece; });
+  if (JsonPieces::is_plain(text)) {
+    ((out += '"') += text) += '"';
+    return;
+  }
+  add_escaped_text(text, [&](std::string_view piece) { out += piece; });
+}
+
+void JsonPieces::add_escaped(std::string_view text) {
+  add_escaped_text(text, [this](std::string_view piece) { add(piece); });
 }
 
 void append_json_real(std::string& out, double number) {

@@ -149,14 +149,6 @@ public:
     return std::as_bytes(std::span{block_->words(), block_->count});
   }
 
-  /// Asks for the memory that most readers begin with, for who will read it soon.
-  void prefetch_fields() const noexcept {
-    constexpr std::size_t line = 64;
-    const auto* begin = reinterpret_cast<const char*>(block_);
-    for (std::size_t at = 0; at < 4 * line; at += line)
-      __builtin_prefetch(begin + at);
-  }
-
   std::size_t size_in_bytes() const noexcept { return bytes().size(); }
 
   /// Whether both refer to the same block; not a comparison of contents.

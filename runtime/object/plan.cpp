@@ -8,6 +8,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/object/annotations.hpp"
+#include "runtime/object/json_pieces.hpp"
 
 namespace nomad::object {
 namespace {
@@ -154,7 +155,8 @@ void Planner::fill(StructPlan& plan, capnp::StructSchema schema) {
     FieldPlan entry;
     entry.field = field;
     entry.name = name_of(proto);
-    entry.quoted_name = '"' + entry.name + "\":";
+    entry.quoted_name = ",\"" + entry.name + "\":";
+    entry.quoted_name.resize(std::max(entry.quoted_name.size(), JsonPieces::fixed_bytes + 1));
     entry.hidden = notes.has(Annotation::hidden);
     entry.omit_empty = omit_zero || notes.has(Annotation::omit_empty);
     entry.always = notes.has(Annotation::always);

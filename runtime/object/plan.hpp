@@ -67,7 +67,7 @@ struct Slot {
 struct FieldPlan {
   capnp::StructSchema::Field field;
   std::string name;         ///< In JSON.
-  std::string quoted_name;  ///< `"Name":`
+  std::string quoted_name;  ///< `,"Name":` and room behind it (JsonPieces::add_fixed).
   std::string go_type;      ///< As Go's decoder calls it.
   ValuePlan value;
   Slot slot;
@@ -155,6 +155,12 @@ private:
 
 /// The plain plan of `schema`, for the life of the process. Thread-safe.
 const StructPlan& plan_of(capnp::StructSchema schema);
+
+template <class T>
+const StructPlan& plan_of() {
+  static const auto& plan = plan_of(capnp::Schema::from<T>());
+  return plan;
+}
 
 /// What JSON calls an enumerant.
 std::string_view json_name(capnp::EnumSchema::Enumerant enumerant);

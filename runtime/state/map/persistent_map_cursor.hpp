@@ -43,8 +43,9 @@ public:
       Frame& frame = frames_[depth_ - 1];
       if (frame.index + 1u < frame.node->count) {
         ++frame.index;
+        if (frame.node->is_leaf()) return;
         descend(frame, true);
-        return look_ahead();
+        return prefetch_next_leaf();
       }
       --depth_;
     }
@@ -66,6 +67,16 @@ public:
     return a.leaf().node == b.leaf().node && a.leaf().index == b.leaf().index;
   }
 
+  /// The value that is so many entries ahead in the same node; null if that ends sooner. For who
+  /// asks for its memory while he reads this one.
+  const V* ahead(std::uint32_t entries) const {
+    const auto& [node, index] = leaf();
+    return index + entries < node->count ? &value_at(node, index + entries) : nullptr;
+  }
+
+  /// Whether it is the first entry of its node.
+  bool begins_node() const { return leaf().index == 0; }
+
 private:
   friend class PersistentMap;
 
@@ -84,21 +95,13 @@ private:
     frames_[depth_++] = {node, static_cast<std::uint32_t>(index)};
   }
 
-  /// Asks for the memory of rows that come soon: waiting for one after the other is most of what a
-  /// walk through a large table costs.
-  void look_ahead() const {
-    if constexpr (requires(const V& value) { value.prefetch_fields(); }) {
-      constexpr std::uint32_t ahead = 4;
-      const auto& [node, index] = leaf();
-      if (index + ahead < node->count) value_at(node, index + ahead).prefetch_fields();
-      if (index != 0) return;
-      for (std::uint32_t first = 1; first < ahead && first < node->count; ++first)
-        value_at(node, first).prefetch_fields();
-      if (depth_ < 2) return;
-      const auto& above = frames_[depth_ - 2];
-      if (above.index + 1u < above.node->count)
-        __builtin_prefetch(above.node->children()[above.index + 1u]);
-    }
+  void prefetch_next_leaf() const {
+    constexpr std::size_t line = 64;
+    const auto& above = frames_[depth_ - 2];
+    if (above.index + 1u >= above.node->count) return;
+    const auto* next = reinterpret_cast<const char*>(above.node->children()[above.index + 1u]);
+    for (std::size_t at = 0; at < 10 * line; at += line)
+      __builtin_prefetch(next + at);
   }
 
   /// From the entry of an inner frame down to its first or last leaf entry.

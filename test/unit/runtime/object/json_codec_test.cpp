@@ -245,3 +245,37 @@ TEST_CASE("json: some durations are shown as text, and taken as text or number")
   Draft<AutopilotConfiguration> settings;  // Here none is shown as one of 0.
   CHECK(to_json(*settings.freeze()).find(R"("LastContactThreshold":"0s")") != std::string::npos);
 }
+
+TEST_CASE("json_pieces: a text is written alike, wherever something in it is to be escaped") {
+  const std::string_view odd{"\"\\\n\x01\x1f\x7f\x80\xff \0", 10};
+  for (std::size_t size = 0; size < 20; ++size)
+    for (std::size_t at = 0; at < size; ++at)
+      for (const char c : odd) {
+        std::string text(size, 'x');
+        text[at] = c;
+        std::string slow;
+        nomad::append_json_text(slow, text);
+        std::string quick;
+        nomad::JsonPieces pieces{quick};
+        pieces.add_text(text);
+        pieces.finish();
+        REQUIRE(quick == slow);
+      }
+}
+
+TEST_CASE("json_pieces: what does not fit into the rest goes on behind it") {
+  std::string expected;
+  std::string out;
+  nomad::JsonPieces pieces{out};
+  for (std::size_t i = 0; i < 500; ++i) {
+    const std::string text(i * 7 % 300, 'y');
+    pieces.text(",\"T\":", text).number(",\"N\":", i).boolean(",\"B\":", i % 2 == 0);
+    expected += ",\"T\":\"" + text + "\",\"N\":" + std::to_string(i) + ",\"B\":";
+    expected += i % 2 == 0 ? "true" : "false";
+  }
+  pieces.add(std::string(10'000, 'z'));
+  pieces.finish();
+  expected += std::string(10'000, 'z');
+
+  CHECK((out == expected));
+}
