@@ -142,9 +142,13 @@ private:
   }
 
   Result<bool> match(const Expression& node) {
-    auto found = NOMAD_TRY(find(node.selector));
-    if (!found) return if_absent(node.op);
-    const auto& value = *found;
+    Value plain;
+    if (locals_.empty() && read_plain(row_, node.selector.path, plain)) return judge(node, plain);
+    const auto found = NOMAD_TRY(find(node.selector));
+    return found ? judge(node, *found) : if_absent(node.op);
+  }
+
+  Result<bool> judge(const Expression& node, const Value& value) {
     switch (node.op) {
       case MatchOp::equal:
         return equals(value, node.value);
@@ -302,7 +306,16 @@ Result<> Filter::check_patterns() const {
 Result<bool> Filter::matches(capnp::DynamicStruct::Reader row,
                              std::span<const Extra> extras,
                              Work& work) const {
-  const Row whole{row, extras};
+  const Row whole{row, extras, {}, nullptr};
+  return Evaluation{whole, compiled_->patterns, work}.evaluate(*compiled_->expression);
+}
+
+Result<bool> Filter::matches(capnp::DynamicStruct::Reader row,
+                             const object::FlatStruct& fields,
+                             const object::StructPlan& plan,
+                             std::span<const Extra> extras,
+                             Work& work) const {
+  const Row whole{row, extras, fields, &plan};
   return Evaluation{whole, compiled_->patterns, work}.evaluate(*compiled_->expression);
 }
 

@@ -15,6 +15,8 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/base/work.hpp"
+#include "runtime/object/flat_struct.hpp"
+#include "runtime/object/plan.hpp"
 
 namespace nomad::query {
 
@@ -57,7 +59,20 @@ public:
   /// By `row_work`.
   Result<bool> matches(capnp::DynamicStruct::Reader row) const;
 
+  /// The same of what lies in an Object, whose own texts and numbers are read from its memory:
+  /// several times as fast. Not of an empty Object.
+  template <class T>
+  Result<bool> matches(const Object<T>& row, std::span<const Extra> extras, Work& work) const {
+    return matches(row.reader(), object::flat_struct_of(row), object::plan_of<T>(), extras, work);
+  }
+
 private:
+  Result<bool> matches(capnp::DynamicStruct::Reader row,
+                       const object::FlatStruct& fields,
+                       const object::StructPlan& plan,
+                       std::span<const Extra> extras,
+                       Work& work) const;
+
   struct Compiled;
   static Result<Filter> compile(std::string_view text, std::uint64_t most);
   explicit Filter(std::unique_ptr<const Compiled> compiled);

@@ -137,9 +137,9 @@ Value value_of(const boost::json::value& source) {
   return value;
 }
 
-/// The field of `object` that the API calls `name`, if it may be looked at.
-const FieldPlan* field_named(capnp::DynamicStruct::Reader object, std::string_view name) {
-  const auto* field = object::plan_of(object.getSchema()).find(name);
+/// The field that the API calls `name`, if it may be looked at.
+const FieldPlan* field_named(const object::StructPlan& plan, std::string_view name) {
+  const auto* field = plan.find(name);
   const bool usable = field != nullptr && field->name == name && !field->hidden
                       && field->value.shape != Shape::secret_text;
   return usable ? field : nullptr;
@@ -192,7 +192,7 @@ Result<Value> step(const Row& row, const Value& value, const std::string& part) 
     case Kind::root:
     case Kind::object: {
       const auto object = value.kind == Kind::root ? row.object : *value.object;
-      const auto* field = field_named(object, part);
+      const auto* field = field_named(object::plan_of(object.getSchema()), part);
       if (field == nullptr)
         return Error{Errc::not_found, "couldn't find key: struct field with name \"" + part + '"'};
       return field_of(object, *field);
@@ -276,6 +276,44 @@ Result<Value> RawTexts::read(const Value& raw, Work& work) {
   auto json = parse_json(raw.text);
   if (!json) return raw;
   return value_of(read_.emplace(raw.text.data(), std::move(*json)).first->second);
+}
+
+bool read_plain(const Row& row, std::span<const std::string> path, Value& value) {
+  if (row.plan == nullptr || path.size() != 1) return false;
+  for (const auto& extra : row.extras)
+    if (extra.name == path[0]) return false;
+  const auto* field = field_named(*row.plan, path[0]);
+  if (field == nullptr) return false;
+  const auto& slot = field->slot;
+  switch (field->value.shape) {
+    case Shape::boolean:
+      value.kind = Kind::boolean;
+      value.boolean = row.fields.scalar(slot) != 0;
+      return true;
+    case Shape::signed_number:
+    case Shape::duration:
+    case Shape::duration_text:
+      value.kind = Kind::signed_number;
+      value.signed_number = static_cast<std::int64_t>(row.fields.scalar(slot));
+      return true;
+    case Shape::unsigned_number:
+      value.kind = Kind::unsigned_number;
+      value.unsigned_number = row.fields.scalar(slot);
+      return true;
+    case Shape::text:
+      value.kind = Kind::text;
+      value.text = row.fields.pointer(slot).text();
+      return true;
+    case Shape::enumeration: {
+      const auto& names = *field->value.names;
+      const auto number = row.fields.scalar(slot);
+      value.kind = Kind::text;
+      value.text = number < names.size() ? names[number] : std::string_view{};
+      return true;
+    }
+    default:
+      return false;
+  }
 }
 
 Result<std::optional<Value>> find_value(const Row& row,

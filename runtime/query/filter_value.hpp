@@ -13,6 +13,7 @@
 #include <capnp/dynamic.h>
 
 #include "runtime/base/result.hpp"
+#include "runtime/object/flat_struct.hpp"
 #include "runtime/object/plan.hpp"
 #include "runtime/query/filter.hpp"
 
@@ -71,7 +72,13 @@ private:
 struct Row {
   capnp::DynamicStruct::Reader object;
   std::span<const Filter::Extra> extras;
+  object::FlatStruct fields;  ///< The same as `object`, if there is a `plan`.
+  const object::StructPlan* plan = nullptr;
 };
+
+/// Sets `value` to a text, an enumerated name, a whole number or a boolean that is the row's own
+/// field; false if the path is of anything else, which `find_value` looks for.
+bool read_plain(const Row& row, std::span<const std::string> path, Value& value);
 
 /// Follows `path`. Nothing when only the last step is missing and it was the key of a map; other
 /// missing steps are errors: `error finding value in datum: /Foo at part 0: …`.

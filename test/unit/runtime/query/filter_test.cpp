@@ -43,6 +43,8 @@ std::string ask(const std::string& expression) {
   if (!filter) return filter.error().what;
   static const auto row = node();
   const auto result = filter->matches(*row);
+  nomad::Work work{Filter::row_work};
+  REQUIRE(filter->matches(row, {}, work) == result);  // as it lies in memory
   if (!result) return result.error().what;
   return *result ? "yes" : "no";
 }
