@@ -86,6 +86,15 @@ def register(build):
     agent.destroy()
 
 
+def one_after_the_other(build, jobs=400):
+    """A node that never rests: each job is registered once the one before is seen running."""
+    agent = Agent(BIG, log_level="WARN").start()
+    times = sorted(register_until_running(agent, job(f"next-{n}")) for n in range(jobs))
+    show(f"{jobs} jobs one after the other, each until seen running",
+         f"p50 {times[jobs // 2]:.1f} ms, p99 {times[jobs * 99 // 100]:.1f}, worst {times[-1]:.1f}")
+    agent.destroy()
+
+
 def exec_tasks(build):
     """Tasks in namespaces and control groups of their own. Wants root."""
     agent, tasks, times = idle_agent(), 150, []
@@ -436,8 +445,8 @@ def templates(build):
     template_weight()
 
 
-SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, single_reads, watchers,
-             writes, raw_exec, exec_tasks, logging_tasks, dispatches, idle_tasks, templates]
+SCENARIOS = [start, register, one_after_the_other, many_jobs, one_big_job, thousand_allocations, single_reads,
+             watchers, writes, raw_exec, exec_tasks, logging_tasks, dispatches, idle_tasks, templates]
 
 
 def run(build, only):

@@ -1,5 +1,5 @@
-"""What lists, counts and searches take where there is much: 50,000 jobs, each with a pending evaluation, beside
-another program with the same API (NOMADCTL_COMPARE, a path), if there is one.
+"""What lists, counts and searches take where there is much: 50,000 jobs, each with a pending evaluation, as many
+variables and node pools, beside another program with the same API (NOMADCTL_COMPARE, a path), if there is one.
 
     test/bench/lists.py <nomadctl> [-n 50000] [-only word]
 
@@ -35,7 +35,31 @@ QUESTIONS = {
     "search: jobs": ("/v1/search", {"Prefix": "job-77", "Context": "jobs"}),
     "search: all": ("/v1/search", {"Prefix": "ab", "Context": "all"}),
     "scaling policies": "/v1/scaling/policies",
+    "variables: all": "/v1/vars",
+    "variables: a page of 100": "/v1/vars?per_page=100",
+    "variables: by prefix": "/v1/vars?prefix=v-77",
+    "node pools: all": "/v1/node/pools",
+    "node pools: by filter, one": "/v1/node/pools?filter=Name%20%3D%3D%20%22pool-77%22",
 }
+
+
+def job_of(number):
+    return "/v1/jobs", {"Job": {
+        "ID": f"job-{number}", "Name": f"job-{number}", "Type": "service", "Datacenters": ["*"], "TaskGroups": [
+            {"Name": "group", "Count": 1, "Tasks": [{"Name": "task", "Driver": "raw_exec", "Config": {"command": "/bin/true"}}]}]}}
+
+
+def variable_of(number):
+    return f"/v1/var/v-{number}", {"Items": {"key": f"value of {number}"}}
+
+
+def pool_of(number):
+    return "/v1/node/pools", {"Name": f"pool-{number}", "Description": "one of many"}
+
+
+def written_for(name):
+    """What a question is about."""
+    return variable_of if name.startswith("variables") else pool_of if name.startswith("node pools") else job_of
 
 
 def free_port():
@@ -96,18 +120,17 @@ limits {{
         answer = connection.getresponse()
         return answer.status, answer.read()
 
-    def register(self, numbers):
+    def write(self, made, numbers):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         for number in numbers:
-            job = {"ID": f"job-{number}", "Name": f"job-{number}", "Type": "service", "Datacenters": ["*"], "TaskGroups": [
-                {"Name": "group", "Count": 1, "Tasks": [{"Name": "task", "Driver": "raw_exec", "Config": {"command": "/bin/true"}}]}]}
-            connection.request("PUT", "/v1/jobs", json.dumps({"Job": job}))
+            path, body = made(number)
+            connection.request("PUT", path, json.dumps(body))
             answer = connection.getresponse()
             body = answer.read()
             assert answer.status == 200, body
 
-    def fill(self, count, writers=16):
-        threads = [threading.Thread(target=self.register, args=(range(at, count, writers),)) for at in range(writers)]
+    def fill(self, made, count, writers=16):
+        threads = [threading.Thread(target=self.write, args=(made, range(at, count, writers))) for at in range(writers)]
         for each in threads:
             each.start()
         for each in threads:
@@ -133,16 +156,16 @@ limits {{
 def measure(program, count, only, rounds=5):
     server = Server(program)
     try:
-        begun = time.monotonic()
-        server.fill(count)
-        print(f"{program}: {count} jobs in {time.monotonic() - begun:.0f} s", flush=True)
+        asked = {name: question for name, question in QUESTIONS.items() if only in name}
+        for made in dict.fromkeys(written_for(name) for name in asked):
+            begun = time.monotonic()
+            server.fill(made, count)
+            print(f"{program}: {count} by {made.__name__} in {time.monotonic() - begun:.0f} s", flush=True)
         found = {}
-        for name, question in QUESTIONS.items():
-            if only not in name:
-                continue
+        for name, question in asked.items():
             fresh, again = [], []
             for _ in range(rounds):
-                server.register([0])
+                server.write(written_for(name), [0])
                 fresh.append(server.time(question)[0])
                 milliseconds, size = server.time(question)
                 again.append(milliseconds)

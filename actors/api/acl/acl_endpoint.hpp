@@ -123,14 +123,16 @@ Outcome list_acl(Call& call, Append append, Judged judged) {
     const auto filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(Kind::table, options.prefix)},
                 .index = index_from_one<Kind::table>,
-                .answer = [options, filter, append, judged](const View& snapshot) {
-                  return list_by_key(
-                      snapshot, &state::Snapshot::rows<Kind>, options,
-                      [&](const auto& row) -> Result<bool> {
-                        return !filter || NOMAD_TRY(keeps(filter, *judged(row)));
-                      },
-                      [&](std::string& out, const auto& row) { append(out, *row); });
-                }};
+                .list =
+                    [options, filter, append, judged](const View& snapshot, EarlyBody* early) {
+                      return list_by_key(
+                          snapshot, &state::Snapshot::rows<Kind>, options,
+                          [&](const auto& row) -> Result<bool> {
+                            return !filter || NOMAD_TRY(keeps(filter, judged(row)));
+                          },
+                          [&](std::string& out, const auto& row) { append(out, *row); }, early);
+                    },
+                .is_heavy = is_long<&state::Snapshot::rows<Kind>>};
   });
 }
 

@@ -86,7 +86,7 @@ Outcome list_tokens(Call& call, const AclParts&) {
                     [options, filter, only_global](const View& snapshot) {
                       const auto keep = [&](const TokenRef& token) -> Result<bool> {
                         if (only_global && !token->getGlobal()) return false;
-                        return keeps(filter, *token);
+                        return keeps(filter, token);
                       };
                       const RoleName name_of
                           = [&](std::string_view id) { return snapshot.acl_role_name(id); };

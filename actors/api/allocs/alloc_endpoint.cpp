@@ -21,7 +21,7 @@ Result<bool> keeps_row(const RowFilter& filter, const state::AllocRow& row) {
   std::vector<query::Filter::Extra> extras;
   if (row.job) extras.push_back({"Job", *row.job});
   if (row.metric) extras.push_back({"Metrics", *row.metric});
-  return keeps(filter, row.alloc.reader(), extras);
+  return keeps(filter, row.alloc, extras);
 }
 
 Result<Read> make_list(const net::Request& request, const ReadOptions& options) {
@@ -33,8 +33,8 @@ Result<Read> make_list(const net::Request& request, const ReadOptions& options) 
   return Read{
       .watch = {state::watch_prefix(Table::allocs, options.prefix)},
       .index = index_of<Table::allocs>,
-      .answer =
-          [options, stub, filter](const View& snapshot) {
+      .list =
+          [options, stub, filter](const View& snapshot, EarlyBody* early) {
             return list_by_create(
                 snapshot, &state::Snapshot::allocs_map, &state::Snapshot::allocs_by_create_map,
                 options,
@@ -42,7 +42,8 @@ Result<Read> make_list(const net::Request& request, const ReadOptions& options) 
                   if (!options.wants(row->alloc->ns())) return false;
                   return keeps_row(filter, *row);
                 },
-                [&](std::string& out, const AllocRef& row) { append_alloc_stub(out, *row, stub); });
+                [&](std::string& out, const AllocRef& row) { append_alloc_stub(out, *row, stub); },
+                early);
           },
       .is_heavy = is_long<&state::Snapshot::allocs_map>,
       .cacheable = true};

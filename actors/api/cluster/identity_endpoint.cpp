@@ -14,6 +14,7 @@
 #include "actors/api/http/routes.hpp"
 #include "runtime/access/login/jwt.hpp"
 #include "runtime/identity/issue.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::api {
 namespace {

@@ -55,11 +55,14 @@ Outcome list_kind(Call& call) {
     if constexpr (!requires { Api::ignores_filter; }) filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(Kind::table, options.prefix)},
                 .index = index_from_one<Kind::table>,
-                .answer = [options, filter](const View& snapshot) {
-                  return list_by_key(
-                      snapshot, &state::Snapshot::rows<Kind>, options,
-                      [&](const auto& row) { return keeps(filter, *row); }, stub_of<Api>());
-                }};
+                .list =
+                    [options, filter](const View& snapshot, EarlyBody* early) {
+                      return list_by_key(
+                          snapshot, &state::Snapshot::rows<Kind>, options,
+                          [&](const auto& row) { return keeps(filter, row); }, stub_of<Api>(),
+                          early);
+                    },
+                .is_heavy = is_long<&state::Snapshot::rows<Kind>>};
   });
 }
 

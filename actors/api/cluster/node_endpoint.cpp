@@ -266,15 +266,16 @@ Read node_list(const ReadOptions& options,
   return {
       .watch = {state::watch_prefix(Table::nodes, options.prefix)},
       .index = index_of<Table::nodes>,
-      .answer =
-          [options, stub, filter, wanted](const View& snapshot) {
+      .list =
+          [options, stub, filter, wanted](const View& snapshot, EarlyBody* early) {
             return list_by_key(
                 snapshot, &state::Snapshot::nodes_map, options,
                 [&](const NodeRef& node) -> Result<bool> {
                   if (wanted && !wanted(*node)) return false;
-                  return keeps(filter, *node);
+                  return keeps(filter, node);
                 },
-                [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); });
+                [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); },
+                early);
           },
       .is_heavy = is_long<&state::Snapshot::nodes_map>,
       .cacheable = true};

@@ -48,8 +48,8 @@ Outcome pool_jobs(Call& call) {
     auto read = NOMAD_TRY(job_list(options, with_meta, [name](schema::Job::Reader job) {
       return view(job.getNodePool()) == name;
     }));
-    read.answer = [answer = std::move(read.answer)](const View& snapshot) {
-      return answer(snapshot.as(Capability::list_jobs));
+    read.list = [list = std::move(read.list)](const View& snapshot, EarlyBody* early) {
+      return list(snapshot.as(Capability::list_jobs), early);
     };
     read.cacheable = false;  // it is judged by more than the route's capability
     return read;

@@ -46,7 +46,7 @@ Answer services_answer(const View& snapshot, const ReadOptions& options, const R
                 [&](const auto& entry) {
                   const auto service = *entry.value();
                   if (!view(service.getServiceName()).starts_with(options.prefix)) return true;
-                  kept = keeps(filter, service);
+                  kept = keeps(filter, entry.value());
                   if (!kept || !*kept) return kept.has_value();
                   auto& tags
                       = by_namespace[copy(service.getNamespace())][copy(service.getServiceName())];
@@ -119,7 +119,7 @@ Answer service_answer(const View& snapshot,
                       const std::optional<Choice>& choice,
                       const RowFilter& filter) {
   const auto keep = [&](const ServiceRef& service) -> Result<bool> {
-    return view(service->getServiceName()) == name ? keeps(filter, *service) : false;
+    return view(service->getServiceName()) == name ? keeps(filter, service) : false;
   };
   auto walk = walk_by_service(options, name);
   if (choice) {

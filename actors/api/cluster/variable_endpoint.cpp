@@ -26,14 +26,14 @@ Outcome list_variables(Call& call) {
     return Read{.watch = {state::watch_prefix(Table::variables, watched)},
                 .path = options.prefix,
                 .index = index_from_one<Table::variables>,
-                .answer =
-                    [options, filter](const View& snapshot) {
+                .list =
+                    [options, filter](const View& snapshot, EarlyBody* early) {
                       return list_page(
                           snapshot, &state::Snapshot::variables_map, walk_by_name(options), options,
                           [&](const VariableRef& variable) -> Result<bool> {
                             if (!view(variable->getPath()).starts_with(options.prefix))
                               return false;
-                            return keeps(filter, *variable);
+                            return keeps(filter, variable);
                           },
                           [](std::string_view, const VariableRef& variable) {
                             return query::NameToken::make(view(variable->getNamespace()),
@@ -43,7 +43,8 @@ Outcome list_variables(Call& call) {
                             JsonObject object{out};
                             append_variable(object, *variable,
                                             lock_shown_to(snapshot.who(), *variable));
-                          });
+                          },
+                          early);
                     },
                 .is_heavy = is_long<&state::Snapshot::variables_map>};
   });

@@ -269,8 +269,16 @@ private:
   void answer_here(const state::Snapshot& snapshot) {
     access::Verdicts verdicts{call_.asking.who};
     const View view{snapshot, verdicts, call_.asking.needed};
-    auto answer = read_.answer(view);
     const auto index = read_.index(view);
+    Early early{*this, index};
+    auto answer = read_.list ? read_.list(view, may_begin_early(view) ? &early : nullptr)
+                             : read_.answer(view);
+    if (early.has_begun()) {
+      if (read_.cacheable)
+        context_->cache.note(call_.request().target, version(view),
+                             early.bytes() + answer.body.size());
+      return early.end(std::move(answer));
+    }
     if (read_.cacheable && answer.status == net::status::ok)
       if (auto kept = context_->cache.offer(call_.request().target, version(view), answer.body,
                                             answer.next_token, verdicts.all()))
@@ -278,10 +286,64 @@ private:
     send(std::move(answer), index);
   }
 
+  /// The list's body on its way to the client from its first piece on.
+  class Early final : public EarlyBody {
+  public:
+    Early(PendingRead& read, std::uint64_t index) : read_{read}, index_{index} {}
+
+    /// What an exception ended is no whole body.
+    ~Early() override { body_.abort(); }
+
+    bool send(std::string piece) override {
+      if (!has_begun_) {
+        has_begun_ = true;
+        if (!read_.release()) return false;
+        Answer head = Answer::json({});
+        read_.tell_of_state(head, index_);
+        body_ = read_.call_.stream(std::move(head));
+      }
+      bytes_ += piece.size();
+      return body_.give(std::move(piece));
+    }
+
+    bool has_begun() const { return has_begun_; }
+
+    std::size_t bytes() const { return bytes_; }
+
+    /// The client sees it break off if there is an error in the place of the rest.
+    void end(Answer last) {
+      if (last.status == net::status::ok) {
+        body_.give(std::move(last.body));
+        body_.close();
+      } else {
+        body_.abort();
+      }
+      read_.call_.note_time();
+    }
+
+  private:
+    PendingRead& read_;
+    const std::uint64_t index_;
+    bool has_begun_ = false;
+    std::size_t bytes_ = 0;
+    net::BodyStream body_;
+  };
+
+  /// What will be kept is made as a whole.
+  bool may_begin_early(const View& view) const {
+    return call_.responder.takes_pieces() && !call_.request().parameter("pretty")
+           && !(read_.cacheable && context_->cache.wants(call_.request().target, version(view)));
+  }
+
   void send(Answer answer, std::uint64_t index) {
     if (!release()) return;
     if (answer.status == net::http_status(Errc::permission_denied))
       return call_.send(std::move(answer));  // the index is not for him either
+    tell_of_state(answer, index);
+    call_.send(std::move(answer));
+  }
+
+  void tell_of_state(Answer& answer, std::uint64_t index) const {
     answer.index = index;
     answer.is_read = true;
     if (const auto& leader = context_->state.leader; leader && is_stale_allowed_) {
@@ -289,7 +351,6 @@ private:
       answer.last_contact
           = std::chrono::duration_cast<std::chrono::milliseconds>(leader->last_contact());
     }
-    call_.send(std::move(answer));
   }
 
   Call call_;

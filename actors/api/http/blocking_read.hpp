@@ -23,6 +23,18 @@
 
 namespace nomad::api {
 
+/// Takes the beginning of a long body while the rest is made. For the thread that makes it.
+class EarlyBody {
+public:
+  EarlyBody() = default;
+  EarlyBody(const EarlyBody&) = delete;
+  virtual ~EarlyBody() = default;
+
+  /// Sends what begins the body or goes on with it: from now on the answer is 200, and its headers
+  /// are those of the read. False: nobody wants the rest.
+  virtual bool send(std::string piece) = 0;
+};
+
 struct Read {
   /// What changes the answer.
   std::vector<state::WatchKey> watch;
@@ -40,7 +52,11 @@ struct Read {
   std::function<std::uint64_t(const View&)> index;
 
   /// The answer but for its index headers.
-  std::function<Answer(const View&)> answer;
+  std::function<Answer(const View&)> answer = nullptr;
+
+  /// Instead of `answer`, of a list that may be long. Not null: what begins its body may be sent
+  /// there, if nothing can fail any more and no token will follow; the answer then has the rest.
+  std::function<Answer(const View&, EarlyBody* early)> list = nullptr;
 
   /// Whether making the answer takes longer than an I/O thread may be held.
   std::function<bool(const View&)> is_heavy = nullptr;

@@ -154,11 +154,22 @@ public:
     if (time_ != nullptr) begun_ = std::chrono::steady_clock::now();
   }
 
+  /// It is answered. Of an answer that was begun by `stream`; `send` does it by itself.
+  void note_time() const {
+    if (time_ == nullptr) return;
+    const auto took = std::chrono::steady_clock::now() - begun_;
+    time_->observe(std::chrono::duration<double, std::milli>{took}.count());
+  }
+
+  /// Begins an answer whose body is JSON and follows in pieces.
+  net::BodyStream stream(Answer head) {
+    auto response = to_response(std::move(head), request());
+    response.content_type = "application/json";
+    return responder.stream(std::move(response));
+  }
+
   void send(Answer answer) {
-    if (time_ != nullptr) {
-      const auto took = std::chrono::steady_clock::now() - begun_;
-      time_->observe(std::chrono::duration<double, std::milli>{took}.count());
-    }
+    note_time();
     responder.send(to_response(std::move(answer), request()));
   }
 

@@ -41,9 +41,10 @@ inline Result<RowFilter> compile_filter(const ReadOptions& options) {
   return std::make_shared<const CountedFilter>(std::move(*filter));
 }
 
-inline Result<bool> keeps(const RowFilter& filter,
-                          capnp::DynamicStruct::Reader row,
-                          std::span<const query::Filter::Extra> extras = {}) {
+template <class T>
+Result<bool> keeps(const RowFilter& filter,
+                   const Object<T>& row,
+                   std::span<const query::Filter::Extra> extras = {}) {
   if (!filter) return true;
   const auto used = std::min(filter->used.load(), CountedFilter::request_work);
   Work work{std::min(query::Filter::row_work, CountedFilter::request_work - used)};
@@ -56,8 +57,34 @@ inline Result<bool> keeps(const RowFilter& filter,
 inline constexpr auto key_as_token
     = [](std::string_view key, const auto&) { return std::string{key}; };
 
+/// The text of one page's JSON array, which goes out in pieces while it is made where that may be:
+/// where no filter can fail any more and no token follows.
+class PageText {
+public:
+  PageText(const ReadOptions& options, EarlyBody* early)
+      : early_{options.filter.empty() && options.per_page <= 0 ? early : nullptr} {}
+
+  std::string& text() { return text_; }
+
+  /// Between two rows. False: nobody wants the rest.
+  bool go_on() {
+    if (early_ == nullptr || text_.size() < piece_bytes) return true;
+    const bool is_wanted = early_->send(std::exchange(text_, {}));
+    text_.reserve(piece_bytes + piece_bytes / 8);  // a row begins below the bound
+    return is_wanted;
+  }
+
+private:
+  /// Large enough that waking the connection's thread costs little of making it.
+  static constexpr std::size_t piece_bytes = 128 * 1024;
+
+  EarlyBody* const early_;
+  std::string text_ = "[";
+};
+
 /// Makes the JSON array of one page of what the caller may see. `keep(value)` says whether a row
-/// counts (Result<bool>), `token(key, value)` names it, `append(out, value)` writes it.
+/// counts (Result<bool>), `token(key, value)` names it, `append(out, value)` writes it. `early` as
+/// in Read::list.
 template <class Map, class Keep, class Token, class Append>
 Answer list_page(const View& state,
                  Rows<Map> rows,
@@ -65,9 +92,10 @@ Answer list_page(const View& state,
                  const ReadOptions& options,
                  Keep keep,
                  Token token,
-                 Append append) {
+                 Append append,
+                 EarlyBody* early = nullptr) {
   query::Page page{options.per_page};
-  std::string out = "[";
+  PageText whole{options, early};
   std::optional<Error> failure;
   state.walk(rows, walk, [&](const auto& cursor) {
     const Result<bool> kept = keep(cursor.value());
@@ -77,16 +105,17 @@ Answer list_page(const View& state,
       page.end_at(token(cursor.key(), cursor.value()));
       return false;
     }
+    auto& out = whole.text();
     if (page.count() != 0) out += ',';
     const auto begin = out.size();
     append(out, cursor.value());
     options.fields.keep(out, begin);
     page.add();
-    return true;
+    return whole.go_on();
   });
   if (failure) return Answer::error(*failure);
-  out += ']';
-  Answer answer = Answer::json(std::move(out));
+  whole.text() += ']';
+  Answer answer = Answer::json(std::move(whole.text()));
   answer.next_token = page.next_token();
   return answer;
 }
@@ -101,23 +130,28 @@ Answer list_by_create(const View& state,
                       Rows<ByCreate> by_create,
                       const ReadOptions& options,
                       Keep keep,
-                      Append append) {
+                      Append append,
+                      EarlyBody* early = nullptr) {
   const Walk walk = walk_by_create(options);
   if (!options.prefix.empty())
-    return list_page(state, by_id, walk, options, keep, key_as_token, append);
+    return list_page(state, by_id, walk, options, keep, key_as_token, append, early);
   const auto token = [](std::string_view, const auto& row) {
     const auto object = object_of(row).reader();
     return query::CreateToken::make(object.getCreateIndex(), view(object.getId()));
   };
-  return list_page(state, by_create, walk, options, keep, token, append);
+  return list_page(state, by_create, walk, options, keep, token, append, early);
 }
 
 /// The page of a list in the order of its keys.
 template <class Map, class Keep, class Append>
-Answer list_by_key(
-    const View& state, Rows<Map> rows, const ReadOptions& options, Keep keep, Append append) {
+Answer list_by_key(const View& state,
+                   Rows<Map> rows,
+                   const ReadOptions& options,
+                   Keep keep,
+                   Append append,
+                   EarlyBody* early = nullptr) {
   return list_page(state, rows, Walk{.prefix = options.prefix, .start = options.next_token},
-                   options, keep, key_as_token, append);
+                   options, keep, key_as_token, append, early);
 }
 
 /// For `append`: the whole object.

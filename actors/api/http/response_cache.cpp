@@ -46,22 +46,11 @@ std::shared_ptr<const ResponseCache::Rendering> ResponseCache::offer(
     std::string& body,
     const std::string& next_token,
     const std::vector<access::Verdict>& verdicts) {
-  if (body.size() < smallest_kept || body.size() > max_bytes_ / 2) return nullptr;
+  if (body.size() < smallest_kept || is_too_large(body.size())) return nullptr;
   const std::lock_guard lock{guard_};
-  auto known = by_target_.find(target);
-  if (known == by_target_.end()) {
-    entries_.push_front({std::string{target}, index, nullptr, 0});
-    by_target_.emplace(entries_.front().target, entries_.begin());
-    evict();
-    return nullptr;
-  }
-  auto& entry = *known->second;
-  entries_.splice(entries_.begin(), entries_, known->second);
-  if (entry.index != index || entry.rendering) {
-    bytes_ -= std::exchange(entry.bytes, 0);
-    entry.rendering.reset();
-    if (std::exchange(entry.index, index) != index) return nullptr;
-  }
+  auto* known = noted(target, index);
+  if (known == nullptr) return nullptr;
+  auto& entry = *known;
   auto rendering = std::make_shared<Rendering>();
   rendering->body = std::make_shared<const std::string>(std::move(body));
   rendering->next_token = next_token;
@@ -71,6 +60,37 @@ std::shared_ptr<const ResponseCache::Rendering> ResponseCache::offer(
   bytes_ += entry.bytes;
   evict();
   return rendering;
+}
+
+/// Under the lock: what is known of the rendering if it was asked for before; else notes that.
+ResponseCache::Entry* ResponseCache::noted(std::string_view target, std::uint64_t index) {
+  const auto known = by_target_.find(target);
+  if (known == by_target_.end()) {
+    entries_.push_front({std::string{target}, index, nullptr, 0, false});
+    by_target_.emplace(entries_.front().target, entries_.begin());
+    evict();
+    return nullptr;
+  }
+  auto& entry = *known->second;
+  entries_.splice(entries_.begin(), entries_, known->second);
+  if (entry.index == index && !entry.rendering) return &entry;
+  bytes_ -= std::exchange(entry.bytes, 0);
+  entry.rendering.reset();
+  entry.is_too_large = false;
+  return std::exchange(entry.index, index) == index ? &entry : nullptr;
+}
+
+bool ResponseCache::wants(std::string_view target, std::uint64_t index) const {
+  const std::lock_guard lock{guard_};
+  const auto known = by_target_.find(target);
+  return known != by_target_.end() && known->second->index == index && !known->second->is_too_large;
+}
+
+void ResponseCache::note(std::string_view target, std::uint64_t index, std::size_t bytes) {
+  const std::lock_guard lock{guard_};
+  noted(target, index);
+  const auto known = by_target_.find(target);
+  if (known != by_target_.end()) known->second->is_too_large = is_too_large(bytes);
 }
 
 std::size_t ResponseCache::bytes() const {

@@ -37,6 +37,13 @@ public:
                                         bool wants_gzip,
                                         const access::Principal& who);
 
+  /// Whether a rendering of `target` as of `index` would be kept: it was asked for already, and is
+  /// not known to be too large.
+  bool wants(std::string_view target, std::uint64_t index) const;
+
+  /// A rendering of so many bytes was made and is not offered.
+  void note(std::string_view target, std::uint64_t index, std::size_t bytes);
+
   /// Offers a rendering; true when it is kept (then `body` is shared with the cache).
   std::shared_ptr<const Rendering> offer(std::string_view target,
                                          std::uint64_t index,
@@ -52,10 +59,14 @@ private:
     std::uint64_t index = 0;
     std::shared_ptr<Rendering> rendering;  ///< Null: asked for once.
     std::size_t bytes = 0;
+    bool is_too_large = false;  ///< As of that index.
   };
 
   using Entries = std::list<Entry>;
 
+  bool is_too_large(std::size_t bytes) const { return bytes > max_bytes_ / 2; }
+
+  Entry* noted(std::string_view target, std::uint64_t index);
   void evict();
 
   const std::size_t max_bytes_;

@@ -16,6 +16,7 @@
 #include "runtime/access/verdicts.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/object/flat_struct.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::api {
@@ -36,6 +37,12 @@ template <class Row>
 inline constexpr bool is_open_to_all
     = std::is_same_v<Row,
                      Object<schema::AclAuthMethod>> || std::is_same_v<Row, Object<schema::RootKey>>;
+
+/// Whether it is judged by its namespace alone.
+template <class Row>
+concept OfNamespace = !std::is_same_v<Row, Object<schema::Variable>> && requires(const Row& row) {
+  object_of(row).reader().getNamespace();
+};
 
 /// The namespace that a scaling policy's job is in.
 inline std::string_view namespace_of(schema::ScalingPolicy::Reader policy) {
@@ -77,6 +84,8 @@ public:
 
   /// Whether the caller may see this row.
   template <class Row>
+  bool sees(const Row& row) const;
+  template <OfNamespace Row>
   bool sees(const Row& row) const;
 
   // What is of no namespace.
@@ -252,6 +261,12 @@ private:
   mutable std::shared_ptr<const cluster::OwnAcl> own_acl_{};
 };
 
+template <OfNamespace Row>
+bool View::sees(const Row& row) const {
+  static const auto ns = object::text_field(object_of(row), "Namespace");
+  return judge(ns.of(object_of(row))).has_value();
+}
+
 template <class Row>
 bool View::sees(const Row& row) const {
   const auto object = object_of(row).reader();
@@ -268,8 +283,6 @@ bool View::sees(const Row& row) const {
     return judge(view(object.getName())).has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::ScalingPolicy>>)
     return judge(namespace_of(object)).has_value();
-  else if constexpr (requires { object.getNamespace(); })
-    return judge(view(object.getNamespace())).has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::AclPolicy>>)
     return own_acl().lists_policy(view(object.getName()));
   else if constexpr (std::is_same_v<Row, Object<schema::AclRole>>)
@@ -305,6 +318,17 @@ void View::each_eval_status(std::string_view ns, std::string_view job, Use use) 
   }
 }
 
+/// Asks for the memory of the rows that come soon: waiting for one after the other is most of what
+/// a walk over a large table costs.
+template <class Cursor>
+void look_ahead(const Cursor& cursor) {
+  if constexpr (requires { object::prefetch_fields(*cursor.ahead(1)); }) {
+    constexpr std::uint32_t distance = 4;
+    for (auto next = cursor.begins_node() ? 1U : distance; next <= distance; ++next)
+      if (const auto* row = cursor.ahead(next)) object::prefetch_fields(*row);
+  }
+}
+
 template <class Map, class Use>
 void View::walk(Rows<Map> rows, const Walk& walk, Use use) const {
   const auto& map = (snapshot_->*rows)();
@@ -313,7 +337,8 @@ void View::walk(Rows<Map> rows, const Walk& walk, Use use) const {
                 : walk.start.empty() ? map.last()
                                      : map.before(walk.start + '\0');
   for (; cursor.valid(); walk.reverse ? cursor.previous() : cursor.next()) {
-    if (!walk.prefix.empty() && !cursor.key().starts_with(walk.prefix)) return;
+    if (!walk.prefix.empty() && !cursor.key_begins_with(walk.prefix)) return;
+    look_ahead(cursor);
     if (sees(cursor.value()) && !use(cursor)) return;
   }
 }

@@ -26,16 +26,16 @@ Outcome list_deployments(Call& call) {
     auto filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(Table::deployments, options.prefix)},
                 .index = index_of<Table::deployments>,
-                .answer =
-                    [options, filter](const View& snapshot) {
+                .list =
+                    [options, filter](const View& snapshot, EarlyBody* early) {
                       return list_by_create(
                           snapshot, &state::Snapshot::deployments_map,
                           &state::Snapshot::deployments_by_create_map, options,
                           [&](const DeploymentRef& deployment) -> Result<bool> {
                             if (!options.wants(view(deployment->getNamespace()))) return false;
-                            return keeps(filter, *deployment);
+                            return keeps(filter, deployment);
                           },
-                          append_whole);
+                          append_whole, early);
                     },
                 .is_heavy = is_long<&state::Snapshot::deployments_map>,
                 .cacheable = true};

@@ -33,10 +33,11 @@ struct EvalSelection {
   bool is_of_keys() const { return !filter && options.prefix.empty(); }
 
   Result<bool> keeps_eval(const EvalRef& eval) const {
-    if (!options.wants(view(eval->getNamespace()))) return false;
+    static const object::TextField<schema::Evaluation> ns{"Namespace"};
+    if (!options.wants(ns.of(eval))) return false;
     if (!status.empty() && enum_name(eval->getStatus()) != status) return false;
     if (!job.empty() && view(eval->getJobId()) != job) return false;
-    return keeps(filter, *eval);
+    return keeps(filter, eval);
   }
 };
 
@@ -59,13 +60,13 @@ Outcome list_evals(Call& call) {
     auto selection = NOMAD_TRY(select(request, options));
     return Read{.watch = {state::watch_prefix(Table::evals, options.prefix)},
                 .index = index_of<Table::evals>,
-                .answer =
-                    [selection](const View& snapshot) {
+                .list =
+                    [selection](const View& snapshot, EarlyBody* early) {
                       return list_by_create(
                           snapshot, &state::Snapshot::evals_map,
                           &state::Snapshot::evals_by_create_map, selection.options,
                           [&](const EvalRef& eval) { return selection.keeps_eval(eval); },
-                          append_whole);
+                          append_whole, early);
                     },
                 .is_heavy = is_long<&state::Snapshot::evals_map>,
                 .cacheable = true};

@@ -3,6 +3,7 @@
 #include "actors/api/jobs/job_endpoint.hpp"
 
 #include <charconv>
+#include <optional>
 
 #include <boost/json.hpp>
 
@@ -15,6 +16,7 @@
 #include "actors/api/jobs/job_logs.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/object/job_kind.hpp"
+#include "runtime/state/map/ascending_lookups.hpp"
 
 namespace nomad::api {
 namespace {
@@ -23,44 +25,66 @@ using state::Snapshot;
 using state::Table;
 using JobRef = Object<schema::Job>;
 
-void append_summary(std::string& out, const View& snapshot, schema::Job::Reader job) {
-  const auto summary = snapshot.job_summary(view(job.getNamespace()), view(job.getId()));
-  if (summary && *summary)
-    append_json(out, *summary);
-  else
-    out += "null";
+/// The summaries of jobs, asked for in the order of a list.
+class Summaries {
+public:
+  explicit Summaries(const View& view) : view_{view} {}
+
+  /// Null if there is none; valid as long as the view.
+  const Object<schema::JobSummary>* find(schema::Job::Reader job) {
+    const auto all = view_.in(view(job.getNamespace()));
+    if (!all) return nullptr;
+    if (!lookups_) lookups_.emplace((*all)->rows<state::kind::JobSummaries>());
+    key_.assign(view(job.getNamespace())).append(1, '\0').append(view(job.getId()));
+    return lookups_->find(key_);
+  }
+
+private:
+  const View& view_;
+  std::optional<state::AscendingLookups<state::Objects<schema::JobSummary>>> lookups_;
+  std::string key_;
+};
+
+void add_texts(JsonPieces& out, capnp::List<capnp::Text>::Reader texts) {
+  out.add('[');
+  bool is_first = true;
+  for (const auto text : texts) {
+    if (!std::exchange(is_first, false)) out.add(',');
+    out.add_text(view(text));
+  }
+  out.add(']');
 }
 
-void append_job_stub(std::string& out,
-                     const View& snapshot,
-                     schema::Job::Reader job,
-                     bool with_meta) {
-  JsonObject object{out};
-  object.number("CreateIndex", job.getCreateIndex());
-  append_json_list(object.raw("Datacenters"), job.getDatacenters(),
-                   [](std::string& to, auto name) { append_json_text(to, view(name)); });
-  object.text("ID", job.getId()).number("JobModifyIndex", job.getJobModifyIndex());
-  append_summary(object.raw("JobSummary"), snapshot, job);
-  if (with_meta && job.hasMeta())
-    append_json_map(object.raw("Meta"), job.getMeta(),
-                    [](std::string& to, auto value) { append_json_text(to, view(value)); });
-  object.number("ModifyIndex", job.getModifyIndex());
-  if (job.hasMultiregion() && job.getMultiregion().size() != 0)
-    object.raw("Multiregion") += view(job.getMultiregion());
+void add_job_stub(JsonPieces& out, Summaries& summaries, schema::Job::Reader job, bool with_meta) {
+  out.number(R"({"CreateIndex":)", job.getCreateIndex()).add(R"(,"Datacenters":)");
+  add_texts(out, job.getDatacenters());
+  out.text(R"(,"ID":)", view(job.getId()))
+      .number(R"(,"JobModifyIndex":)", job.getJobModifyIndex())
+      .add(R"(,"JobSummary":)");
+  if (const auto* summary = summaries.find(job))
+    add_json(out, *summary);
   else
-    object.null("Multiregion");
-  object.text("Name", job.getName())
-      .text("Namespace", job.getNamespace())
-      .text("NodePool", job.getNodePool())
-      .boolean("ParameterizedJob", is_parameterized(job))
-      .text("ParentID", job.getParentId())
-      .boolean("Periodic", job.hasPeriodic())
-      .number("Priority", job.getPriority())
-      .text("Status", job.getStatus())
-      .text("StatusDescription", job.getStatusDescription())
-      .boolean("Stop", job.getStop())
-      .number("SubmitTime", job.getSubmitTime())
-      .text("Type", job.getType());
+    out.add("null");
+  if (with_meta && job.hasMeta()) {
+    out.add(R"(,"Meta":)");
+    append_json_map(out.string(), job.getMeta(),
+                    [](std::string& to, auto value) { append_json_text(to, view(value)); });
+  }
+  out.number(R"(,"ModifyIndex":)", job.getModifyIndex()).add(R"(,"Multiregion":)");
+  out.add(job.getMultiregion().size() != 0 ? view(job.getMultiregion()) : "null");
+  out.text(R"(,"Name":)", view(job.getName()))
+      .text(R"(,"Namespace":)", view(job.getNamespace()))
+      .text(R"(,"NodePool":)", view(job.getNodePool()))
+      .boolean(R"(,"ParameterizedJob":)", is_parameterized(job))
+      .text(R"(,"ParentID":)", view(job.getParentId()))
+      .boolean(R"(,"Periodic":)", job.hasPeriodic())
+      .number(R"(,"Priority":)", job.getPriority())
+      .text(R"(,"Status":)", view(job.getStatus()))
+      .text(R"(,"StatusDescription":)", view(job.getStatusDescription()))
+      .boolean(R"(,"Stop":)", job.getStop())
+      .number(R"(,"SubmitTime":)", job.getSubmitTime())
+      .text(R"(,"Type":)", view(job.getType()))
+      .add('}');
 }
 
 /// What the list shows of a job.
@@ -92,9 +116,8 @@ Result<bool> keeps_job(const View& snapshot,
                        const JobRef& job,
                        bool with_meta) {
   if (!filter) return true;
-  if (snapshot.as(Capability::read_job).judge(view(job->getNamespace())))
-    return keeps(filter, *job);
-  return keeps(filter, *listed_part(*job, with_meta));
+  if (snapshot.as(Capability::read_job).judge(view(job->getNamespace()))) return keeps(filter, job);
+  return keeps(filter, listed_part(*job, with_meta));
 }
 
 std::uint64_t jobs_index(const View& snapshot) {
@@ -316,8 +339,9 @@ Result<Read> job_list(const ReadOptions& options,
   return Read{.watch = {state::watch_prefix(Table::jobs, watched),
                         state::watch_prefix(Table::job_summaries, watched)},
               .index = jobs_index,
-              .answer =
-                  [options, with_meta, filter, wanted](const View& snapshot) {
+              .list =
+                  [options, with_meta, filter, wanted](const View& snapshot, EarlyBody* early) {
+                    Summaries summaries{snapshot};
                     return list_page(
                         snapshot, &state::Snapshot::jobs_map, walk_by_name(options), options,
                         [&](const JobRef& job) -> Result<bool> {
@@ -330,8 +354,11 @@ Result<Read> job_list(const ReadOptions& options,
                                                         view(job->getId()));
                         },
                         [&](std::string& out, const JobRef& job) {
-                          append_job_stub(out, snapshot, *job, with_meta);
-                        });
+                          JsonPieces pieces{out};
+                          add_job_stub(pieces, summaries, *job, with_meta);
+                          pieces.finish();
+                        },
+                        early);
                   },
               .is_heavy = is_long<&state::Snapshot::jobs_map>,
               .cacheable = true};

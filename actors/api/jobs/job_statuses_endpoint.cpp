@@ -187,7 +187,7 @@ Result<std::vector<JobRef>> jobs_of(const View& view_of,
   std::optional<Error> failure;
   const auto take = [&](const JobRef& job) {
     if (!request.include_children && job->hasParentId() && job->getParentId().size() != 0) return;
-    const auto kept = keeps(filter, *job);
+    const auto kept = keeps(filter, job);
     if (!kept)
       failure = kept.error();
     else if (*kept)

@@ -39,17 +39,21 @@ Outcome list_policies(Call& call) {
   const PolicyQuery query{std::string{call.request().parameter_or_empty("job")},
                           std::string{call.request().parameter_or_empty("type")}};
   return read_state(call, [&query](const ReadOptions& options) -> Result<Read> {
-    return Read{
-        .watch = {state::watch_prefix(Table::scaling_policies, options.prefix)},
-        .index = index_from_one<Table::scaling_policies>,
-        .answer = [options, query](const View& snapshot) {
-          return list_by_key(
-              snapshot, &state::Snapshot::scaling_policies_map, options,
-              [&](const PolicyRef& policy) -> Result<bool> {
-                return options.wants(namespace_of(*policy)) && query.wants(*policy);
-              },
-              [](std::string& out, const PolicyRef& policy) { append_policy_stub(out, *policy); });
-        }};
+    return Read{.watch = {state::watch_prefix(Table::scaling_policies, options.prefix)},
+                .index = index_from_one<Table::scaling_policies>,
+                .list =
+                    [options, query](const View& snapshot, EarlyBody* early) {
+                      return list_by_key(
+                          snapshot, &state::Snapshot::scaling_policies_map, options,
+                          [&](const PolicyRef& policy) -> Result<bool> {
+                            return options.wants(namespace_of(*policy)) && query.wants(*policy);
+                          },
+                          [](std::string& out, const PolicyRef& policy) {
+                            append_policy_stub(out, *policy);
+                          },
+                          early);
+                    },
+                .is_heavy = is_long<&state::Snapshot::scaling_policies_map>};
   });
 }
 

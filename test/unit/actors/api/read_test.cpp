@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/net/http/gzip.hpp"
 #include "runtime/net/http/http_message.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
@@ -343,4 +344,29 @@ TEST_CASE("read: pretty and gzip are the same answer in another dress") {
   const auto packed
       = client.send({.target = "/v1/jobs", .headers = {{"Accept-Encoding", "gzip"}}, .body = ""});
   CHECK(packed->header("Content-Encoding") == "gzip");
+}
+
+TEST_CASE("read: a long list is sent while it is made, and is the same list") {
+  ApiFixture fixture;
+  for (unsigned i = 0; i < 1'200; ++i)
+    fixture.state().register_job({.id = "job-" + std::to_string(i)});
+  auto client = fixture.client();
+  const auto packed
+      = client.send({.target = "/v1/jobs", .headers = {{"Accept-Encoding", "gzip"}}, .body = ""});
+  const auto whole = net::gunzip(packed->body, 10'000'000);
+
+  const auto early = fixture.get("/v1/jobs?stale");  // another target: nothing is kept for it
+  CHECK(early.header("Transfer-Encoding") == "chunked");
+  CHECK((early.body == whole));
+  CHECK(early.header("X-Nomad-Index") == packed->header("X-Nomad-Index"));
+  CHECK(early.header("Content-Type") == "application/json");
+
+  for (int i = 0; i < 2; ++i) {
+    const auto again = fixture.get("/v1/jobs?stale");
+    CHECK(again.header("Transfer-Encoding") == "");
+    CHECK((again.body == whole));
+  }
+  CHECK(json::parse(whole).as_array().size() == 1'200);
+  CHECK(fixture.get("/v1/jobs?filter=ID+!=+x").header("Transfer-Encoding") == "");
+  CHECK(fixture.get("/v1/jobs?per_page=1100").header("X-Nomad-NextToken") != "");
 }

@@ -264,6 +264,23 @@ TEST_CASE("response_cache: keeps what is asked for twice at one index, within it
   CHECK(cache.offer("/s", 1, body, "", {}) == nullptr);
 }
 
+TEST_CASE("response_cache: wants what was asked for before, unless that was too large") {
+  ResponseCache cache{64 * 1024};
+  const auto who = test::anybody_at();
+  CHECK_FALSE(cache.wants("/a", 1));
+  cache.note("/a", 1, 10'000);
+  CHECK(cache.wants("/a", 1));
+  CHECK_FALSE(cache.wants("/a", 2));
+  std::string body(10'000, 'x');
+  CHECK(cache.offer("/a", 1, body, "", {}) != nullptr);
+  CHECK(cache.find("/a", 1, false, who) != nullptr);
+
+  cache.note("/b", 1, 40'000);
+  CHECK_FALSE(cache.wants("/b", 1));
+  cache.note("/b", 2, 10'000);
+  CHECK(cache.wants("/b", 2));
+}
+
 TEST_CASE("response_cache: a list that was kept is the list, and a change is seen") {
   ApiFixture fixture;
   for (unsigned i = 0; i < 100; ++i)
