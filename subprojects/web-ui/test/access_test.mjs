@@ -3,7 +3,7 @@ import { strict as assert } from "node:assert";
 import { execFileSync } from "node:child_process";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { Agent, until } from "./agent.mjs";
-import { Browser } from "./browser.mjs";
+import { Browser, axeFindings } from "./browser.mjs";
 
 const job = `job "web" {
   group "g" {
@@ -284,6 +284,12 @@ async function administer(page, agent) {
   await field(dialog, "Description").fill("everybody reads");
   await saved(dialog);
   await page.getByRole("table", { name: "Binding rules", exact: true }).getByText("role readers").waitFor();
+  for (const tab of ["namespaces", "node-pools", "quotas", "tokens", "policies", "roles", "auth-methods", "binding-rules"]) {
+    await page.goTo(`/ui/access/${tab}`);
+    await page.getByRole("table").waitFor();
+    assert.deepEqual(await axeFindings(page), [], tab);
+  }
+  await page.goTo("/ui/access/binding-rules");
   await remove("everybody reads");
   await page.goTo("/ui/access/auth-methods");
   await remove("idp");

@@ -318,9 +318,10 @@ async function rows(agent, browser, check, alloc, node) {
 }
 
 async function looks(agent, browser, check, alloc, node) {
-  const paths = ["/ui/jobs", "/ui/jobs/run", "/ui/jobs/web@default", "/ui/jobs/web@default/definition", "/ui/jobs/web@default/versions", "/ui/jobs/nowhere@default", "/ui/allocations", `/ui/allocations/${alloc.ID}`, `/ui/allocations/${alloc.ID}/logs`,
+  const blocked = (await agent.get("/v1/job/nowhere/evaluations")).find((one) => one.BlockedEval) ?? { ID: "" };
+  const paths = [`/ui/evaluations/${blocked.ID}`, `/ui/evaluations/${blocked.ID}/why`, `/ui/allocations/${alloc.ID}/raw`, "/ui/jobs/web@default/front", "/ui/jobs", "/ui/jobs/run", "/ui/jobs/web@default", "/ui/jobs/web@default/definition", "/ui/jobs/web@default/versions", "/ui/jobs/nowhere@default", "/ui/allocations", `/ui/allocations/${alloc.ID}`, `/ui/allocations/${alloc.ID}/logs`,
     `/ui/allocations/${alloc.ID}/files`, `/ui/allocations/${alloc.ID}/why`, `/ui/exec/web/front/server?allocation=${alloc.ID}`, "/ui/clients", `/ui/clients/${node.ID}`, "/ui/servers", "/ui/topology", "/ui/evaluations", "/ui/services",
-    "/ui/variables", "/ui/variables/new", "/ui/actors", "/ui/access", "/ui/settings", "/ui/settings/tokens", "/ui/what"];
+    "/ui/variables", "/ui/variables/new", "/ui/actors", "/ui/access", "/ui/access/quotas", "/ui/settings", "/ui/settings/tokens", "/ui/what"];
   for (const colorScheme of ["light", "dark"]) {
     const page = await browser.page(agent.url, { colorScheme });
     for (const path of paths)

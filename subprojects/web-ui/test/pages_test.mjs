@@ -140,7 +140,7 @@ async function rows(agent, page, check) {
     await heading(page, "Not found");
     clean(page);
   });
-  const alloc = await agent.running("pair");
+  const alloc = await until("one writes", async () => (await agent.get("/v1/job/pair/allocations")).find((one) => one.TaskGroup === "one" && one.ClientStatus === "running"));
   await check("pages: addresses of Nomad's UI lead where they did", async () => {
     const server = (await agent.get("/v1/agent/members")).Members[0].Name;
     for (const [from, to, name] of [[`/ui/allocations/${alloc.ID}/server/fs/local`, `/ui/allocations/${alloc.ID}/server/files?path=${encodeURIComponent("/server/local")}`, alloc.Name], ["/ui/policies", "/ui/access/policies", "Access"],
@@ -166,6 +166,30 @@ async function rows(agent, page, check) {
     });
     clean(page);
   });
+  await check("pages: the logs of all allocations of a job, merged", async () => {
+    const line = (name, task, text, at) => JSON.stringify({ AllocID: alloc.ID, AllocName: name, Task: task, Type: "stdout", Time: (Date.parse("2026-01-02T03:04:05Z") + at * 1000) * 1e6, TimeBy: "arrival", Line: text });
+    let asked;
+    await page.route("**/v1/job/pair/logs?*", (route) => { asked = new URL(route.request().url()).searchParams; return route.fulfill({ contentType: "application/json",
+      body: `${line("pair.one[0]", "server", "first <b>", 0)}\n{}\n${line("pair.one[1]", "server", "second", 1)}\n{"Live":true}\n{"Error":"node-9 is silent: the logs of 1 allocation are missing"}\n` }); });
+    await page.goTo("/ui/jobs/pair@default/logs");
+    const log = page.getByRole("log", { name: "Logs" });
+    await log.getByText(/\d\d:04:05 one\[0\] server first <b>/).waitFor();
+    await log.getByText(/\d\d:04:06 one\[1\] server second/).waitFor();
+    await page.getByRole("alert").getByText(/node-9 is silent/).waitFor();
+    assert.deepEqual([asked.get("type"), asked.get("follow"), asked.get("task")], ["stdout", "true", null]);
+    await page.getByRole("combobox", { name: "Allocation" }).selectOption(alloc.ID);
+    await log.getByText(/^out \d+/).first().waitFor();
+    await page.unroute("**/v1/job/pair/logs?*");
+    clean(page);
+  });
+  await check("pages: an agent that merges no logs shows those of one allocation", async () => {
+    await page.route("**/v1/job/pair/logs?*", (route) => route.fulfill({ status: 404, body: "Invalid method" }));
+    await page.goTo("/ui/jobs/pair@default/logs");
+    await page.getByRole("log", { name: "Logs" }).getByText(/\w+ \d+/).first().waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+    await page.unroute("**/v1/job/pair/logs?*");
+    clean(page);
+  });
   await check("pages: what if a client were not there", async () => {
     const node = (await agent.get("/v1/nodes"))[0];
     await page.goTo("/ui/jobs/run?job=pair&namespace=default");
@@ -184,7 +208,7 @@ async function rows(agent, page, check) {
     const [blocked] = (await agent.get("/v1/job/nowhere/evaluations")).filter((one) => one.BlockedEval);
     await page.goTo(`/ui/evaluations/${blocked.ID}`);
     const graph = page.getByRole("region", { name: "Graph of evaluations" });
-    await graph.getByRole("link", { name: new RegExp(`^Evaluation ${blocked.BlockedEval.slice(0, 8)}`) }).click();
+    await graph.getByRole("link", { name: new RegExp(blocked.BlockedEval.slice(0, 8)) }).click();
     await heading(page, blocked.BlockedEval.slice(0, 8));
     clean(page);
   });

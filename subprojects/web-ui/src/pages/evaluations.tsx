@@ -52,7 +52,7 @@ function Graph({ evals, current }: { evals: Evaluation[]; current: string }): JS
     })}
     {placed.map(({ node }) => {
       const { x, y } = at.get(node.ID) ?? { x: 0, y: 0 };
-      return <a key={node.ID} href={link("evaluations", node.ID)} aria-label={`Evaluation ${shortId(node.ID)}, ${node.Status}, ${node.TriggeredBy}`}>
+      return <a key={node.ID} href={link("evaluations", node.ID)}>
         <rect class={node.ID === current ? "current" : ""} x={x} y={y} width={wide} height={tall} rx={6} />
         <text x={x + 10} y={y + 22}>{shortId(node.ID)} {node.Status}</text><text class="faint" x={x + 10} y={y + 42}>{node.TriggeredBy}</text></a>;
     })}</svg></div>;

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Panel, Table } from "../parts/parts.tsx";
+import { jobFollower } from "../parts/job_log.ts";
 import { LogView, taskFollower } from "../parts/log.tsx";
 import { link } from "../shell/router.ts";
 import { word } from "../store/api.ts";
@@ -11,23 +12,28 @@ import type { JobProps } from "./job.tsx";
 import type { AllocStub, Job } from "./job_types.ts";
 import { shortId } from "../pure/units.ts";
 
+/** Of all allocations together, or of one. */
 export function LogsTab({ path, ns, when, id }: JobProps): JSX.Element {
   const allocs = useData<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" }, { when });
   const job = useData<Job>(path, { namespace: ns }, {});
   const [chosen, setChosen] = useState("");
   const [task, setTask] = useState("");
+  const [isMerged, setMerged] = useState(true);  // whether the agent can
+  const needs = `read-logs in namespace ${ns}`;
   return <Panel title="Logs" data={allocs} needs={`read-job in namespace ${ns}`} empty="There are no allocations, so there are no logs.">{(all) => {
     const ordered = inOrder(all);
-    const alloc = ordered.find((one) => one.ID === chosen) ?? ordered[0];
-    const tasks = (job.value?.TaskGroups ?? []).find((group) => group.Name === alloc?.TaskGroup)?.Tasks ?? [];
-    const name = tasks.some((one) => one.Name === task) ? task : tasks[0]?.Name;
-    if (!alloc || !name) return <p class="faint">Loading…</p>;
+    const alloc = ordered.find((one) => one.ID === chosen) ?? (isMerged ? undefined : ordered[0]);
+    const groups = (job.value?.TaskGroups ?? []).filter((group) => !alloc || group.Name === alloc.TaskGroup);
+    const tasks = [...new Set(groups.flatMap((group) => (group.Tasks ?? []).map((one) => one.Name)))];
+    const name = tasks.includes(task) ? task : alloc ? tasks[0] ?? "" : "";
+    if (tasks.length === 0) return <p class="faint">Loading…</p>;
     return <>
       <div class="actions">
-        <label>Allocation <select value={alloc.ID} onChange={(event) => setChosen(event.currentTarget.value)}>{ordered.slice(0, 100).map((one) => <option value={one.ID}>{one.Name} {shortId(one.ID)} {one.ClientStatus}</option>)}</select></label>
-        <label>Task <select value={name} onChange={(event) => setTask(event.currentTarget.value)}>{tasks.map((one) => <option>{one.Name}</option>)}</select></label>
+        <label>Allocation <select value={alloc?.ID ?? ""} onChange={(event) => setChosen(event.currentTarget.value)}>
+          {isMerged ? <option value="">all of them</option> : null}{ordered.slice(0, 100).map((one) => <option value={one.ID}>{one.Name} {shortId(one.ID)} {one.ClientStatus}</option>)}</select></label>
+        <label>Task <select value={name} onChange={(event) => setTask(event.currentTarget.value)}>{alloc ? null : <option value="">all of them</option>}{tasks.map((one) => <option>{one}</option>)}</select></label>
       </div>
-      <LogView key={alloc.ID + name} name={`${id}.${name}`} needs={`read-logs in namespace ${ns}`} follower={taskFollower(alloc.ID, name, ns)} />
+      <LogView key={`${alloc?.ID ?? ""} ${name}`} name={[id, name].filter((one) => one !== "").join(".")} needs={needs} follower={alloc ? taskFollower(alloc.ID, name, ns) : jobFollower(id, ns, name, () => setMerged(false))} />
     </>;
   }}</Panel>;
 }

@@ -93,7 +93,7 @@ export function makeEditor(host: HTMLElement, label: string, text: string, chang
     parent, root,
     state: EditorState.create({
       doc: text,
-      extensions: [lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(), highlightSelectionMatches(), lintGutter(), typed,
+      extensions: [lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(), EditorView.lineWrapping, highlightSelectionMatches(), lintGutter(), typed,
         indentUnit.of("  "), hcl, syntaxHighlighting(colors), look,
         keymap.of([{ key: "Mod-Enter", run: () => { submit(); return true; } }, indentWithTab, ...defaultKeymap, ...historyKeymap, ...searchKeymap]),
         EditorView.contentAttributes.of({ "aria-label": label, "data-keys": "off" }),

@@ -47,7 +47,7 @@ export function History({ of }: { of: { alloc_id: string } | { node_id: string }
       return <div class="past" key={one.Task}>{one.Task ? <h3>{one.Task}</h3> : null}
         <div class="charts">{series ? (["CPU", "Memory", "Network"] as const).filter((measure) => series[measure].some((sample) => sample !== null))
           .map((measure) => <Chart key={measure} name={measure} samples={lastOf(series, measure, seconds)} reserved={reserved[measure]} text={units[measure]} />) : null}</div>
-        {one.P95 && one.P95.Seconds > 0 ? <p class="faint">19 of 20 samples of the last {duration(one.P95.Seconds)} were at most {cpu(one.P95.CPU)} and {bytes(one.P95.Memory)}{one.Reserved ? `; reserved are ${cpu(one.Reserved.CPU)} and ${mebibytes(one.Reserved.MemoryMB)}` : ""}{one.Restarts > 0 ? `; it was restarted ${several(one.Restarts, "time")}` : ""}.</p> : null}
+        {one.P95 && one.P95.Seconds > 0 ? <p class="faint">19 of 20 samples of the last {duration(one.P95.Seconds)} were at most {cpu(one.P95.CPU)} and {bytes(one.P95.Memory)}{one.Reserved && one.Reserved.CPU + one.Reserved.MemoryMB > 0 ? `; reserved are ${cpu(one.Reserved.CPU)} and ${mebibytes(one.Reserved.MemoryMB)}` : ""}{one.Restarts > 0 ? `; it was restarted ${several(one.Restarts, "time")}` : ""}.</p> : null}
         {(one.Advice ?? []).map((advice) => <p class="warning" key={advice.Resource}>Advice: {advice.Text}</p>)}</div>;
     })}</section>;
 }

@@ -10,17 +10,21 @@ export interface Series {
 
 export type Measure = "CPU" | "Memory" | "Network";
 
-/** The series that says most of the last `seconds`: the finest that reaches so far back, else the one that reaches furthest. */
+const most_samples = 400;  // of a picture
+const least_samples = 12;
+
+/** The finest series whose samples of the last `seconds` fit a picture. One that has just begun says less than a finer one. */
 export function seriesFor(all: readonly Series[], seconds: number): Series | undefined {
-  const byFineness = [...all].sort((a, b) => a.Interval - b.Interval);
-  const reach = (one: Series): number => one.Interval * one.CPU.length;
-  const furthest = Math.max(0, ...byFineness.map(reach));
-  return byFineness.find((one) => reach(one) >= Math.min(seconds, furthest));
+  const byFineness = all.filter((one) => one.CPU.length > 0).sort((a, b) => a.Interval - b.Interval);
+  const fits = byFineness.find((one) => seconds / one.Interval <= most_samples);
+  return fits && fits.CPU.length >= least_samples ? fits : byFineness[0];
 }
 
-/** Samples of the last `seconds`, the newest last. */
+/** Samples of the last `seconds`, the newest last; null for the time before the first. */
 export function lastOf(series: Series, measure: Measure, seconds: number): (number | null)[] {
-  return series[measure].slice(-Math.max(1, Math.ceil(seconds / series.Interval)));
+  const wanted = Math.max(1, Math.ceil(seconds / series.Interval));
+  const known = series[measure].slice(-wanted);
+  return [...new Array<null>(wanted - known.length).fill(null), ...known];
 }
 
 /** The outline of samples in a box, with gaps where there is none. `most` is the box's height in their unit. */

@@ -81,8 +81,8 @@ const policies: Kind<Policy> = {
 function Rules({ name }: { name: string }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const policy = useData<Policy>(isOpen ? `/v1/acl/policy/${word(name)}` : null);
-  return <details onToggle={(event) => setOpen(event.currentTarget.open)}><summary aria-label={`Rules of ${name}`}>show</summary>
-    {policy.value ? <CodeView label={`Rules of ${name}`} text={policy.value.Rules ?? ""} /> : <p class="faint">{policy.error?.message ?? "Loading…"}</p>}</details>;
+  return <details onToggle={(event) => setOpen(event.currentTarget.open)}><summary aria-label={`show rules of ${name}`}>show rules</summary>
+    {!isOpen ? null : policy.value ? <CodeView label={`Rules of ${name}`} text={policy.value.Rules ?? ""} /> : <p class="faint">{policy.error?.message ?? "Loading…"}</p>}</details>;
 }
 
 export const Policies = (): JSX.Element => <Managed kind={policies} />;
