@@ -118,16 +118,16 @@ class WhyTest(harness.AgentTest):
             f.write(text)
         return self.agent.run("job", "run", "-detach", path, check=True)
 
-    def page(self, name, until, *flags):
-        """What `why` prints once it has `until` in it."""
+    def page(self, name, *until, flags=()):
+        """What `why` prints once it has all of `until` in it."""
         shown = []
 
         def is_told():
             shown[:] = [self.agent.run("why", *flags, name)]
-            return until in shown[0].stdout
+            return all(part in shown[0].stdout for part in until)
 
         try:
-            wait_until(is_told, timeout=90, what=until)
+            wait_until(is_told, timeout=90, what=" and ".join(until))
         except AssertionError as problem:
             raise AssertionError(shown[0].stdout + shown[0].stderr) from problem
         self.assertEqual(2, shown[0].returncode)
@@ -141,16 +141,16 @@ class WhyTest(harness.AgentTest):
                 f.write(re.sub(rf"(?s)(```\n\$ nomadctl why {name}\n).*?```", lambda m: m[1] + page + "```", text))
         self.assertEqual(pages()[name], page)
 
-    def tell(self, name, text, until, *flags):
+    def tell(self, name, text, *until):
         self.run_file(name, text)
-        self.compare(name, self.page(name, until, *flags))
+        self.compare(name, self.page(name, *until))
 
     def test_a_command_that_is_not_there(self):
-        self.tell("typo", broken("typo", '      config {\n        command = "/usr/bin/pyhton3"\n      }'), "can't be started")
+        self.tell("typo", broken("typo", '      config {\n        command = "/usr/bin/pyhton3"\n      }'), "can't be started", "is dead")
 
     def test_a_program_that_fails(self):
         self.tell("crash", broken("crash", shell("echo reading settings; echo no such setting: color >&2; exit 1")),
-                  "Its last lines:")
+                  "Its last lines:", "is dead")
 
     def test_more_memory_than_there_is(self):
         self.tell("large", broken("large", shell("true", "      resources {\n        memory = 990000\n      }")), "can't be placed")
@@ -175,7 +175,7 @@ class WhyTest(harness.AgentTest):
         self.names.append((str(port), "8080"))
         program = f"import socket, sys; sys.exit(socket.socket().connect_ex(('127.0.0.1', {port})) or 'bind: Address already in use')"
         script = f'exec python3 -c \\"{program}\\"'
-        self.tell("taken", broken("taken", shell(script)), "Address already in use")
+        self.tell("taken", broken("taken", shell(script)), "Address already in use", "is dead")
 
     def test_a_template_that_waits_for_a_variable(self):
         template = '''      template {
@@ -186,7 +186,7 @@ class WhyTest(harness.AgentTest):
 
     def test_an_artifact_that_is_not_there(self):
         artifact = f'      artifact {{\n        source = "http://127.0.0.1:{self.server.server_port}/app.tar.gz"\n      }}'
-        self.tell("absent", broken("absent", shell("true", artifact)), "does not get its artifact")
+        self.tell("absent", broken("absent", shell("true", artifact)), "does not get its artifact", "is dead")
 
     def test_a_deployment_that_was_rolled_back(self):
         self.run_file("undone", broken("undone", shell("exec sleep 4343"), ROLLBACK, kind="service"))
@@ -207,7 +207,7 @@ class WhyTest(harness.AgentTest):
         text = broken("beyond", shell("true", "      resources {\n        cpu    = 50\n        memory = 128\n      }"),
                       job='  namespace = "team"')
         self.run_file("beyond", text)
-        self.compare("beyond", self.page("beyond", "can't be placed", "-namespace=team"))
+        self.compare("beyond", self.page("beyond", "can't be placed", flags=["-namespace=team"]))
 
     def test_nothing_is_wrong(self):
         self.run_file("fine", broken("fine", shell("exec sleep 4343"), kind="service"))
