@@ -321,7 +321,7 @@ void View::each_eval_status(std::string_view ns, std::string_view job, Use use) 
 /// Asks for the memory of the rows that come soon: waiting for one after the other is most of what
 /// a walk over a large table costs.
 template <class Cursor>
-void look_ahead(const Cursor& cursor) {
+[[gnu::always_inline]] inline void look_ahead(const Cursor& cursor) {
   if constexpr (requires { object::prefetch_fields(*cursor.ahead(1)); }) {
     constexpr std::uint32_t distance = 4;
     for (auto next = cursor.begins_node() ? 1U : distance; next <= distance; ++next)

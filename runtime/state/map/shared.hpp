@@ -50,7 +50,7 @@ public:
   }
 
   /// Asks for the cache line of the count, which is about to change.
-  void prefetch() const noexcept { __builtin_prefetch(block_, 1); }
+  [[gnu::always_inline]] void prefetch() const noexcept { __builtin_prefetch(block_, 1); }
 
   bool is_same(const Shared& other) const noexcept { return block_ == other.block_; }
 
