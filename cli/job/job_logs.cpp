@@ -50,7 +50,8 @@ Query query_of(const JobLogsFlags& flags) {
 /// Prints frames as they come, each line behind whose it is.
 class LinePrinter {
 public:
-  explicit LinePrinter(const JobLogsFlags& flags) : flags_{flags} {}
+  LinePrinter(const JobLogsFlags& flags, const std::string& job)
+      : flags_{flags}, prefix_of_job_{job + '.'} {}
 
   Result<> feed(std::string_view bytes) {
     for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
@@ -82,9 +83,7 @@ private:
 
   std::string label(const View& frame) const {
     const auto name = frame["AllocName"].text();
-    const auto group = name.find(flags_.positional()[0] + '.') == 0
-                           ? name.substr(flags_.positional()[0].size() + 1)
-                           : name;
+    const auto group = name.starts_with(prefix_of_job_) ? name.substr(prefix_of_job_.size()) : name;
     return fmt::format("{} {} {}", group, short_id(frame["AllocID"].text()), frame["Task"].text());
   }
 
@@ -100,6 +99,7 @@ private:
   }
 
   const JobLogsFlags& flags_;
+  const std::string prefix_of_job_;  ///< Of its allocations' names.
   std::string partial_;
   std::map<std::string, std::size_t> places_;  ///< Of allocations, in the order in which they came.
 };
@@ -118,7 +118,7 @@ Result<int> run_job_logs(const std::vector<std::string>& arguments) {
   const auto job = NOMAD_TRY(find_job(api, command.positional()[0]));
   auto stream = NOMAD_TRY(api.stream("/v1/job/" + segment(job) + "/logs", query_of(command))
                               .within("Error reading the job's logs"));
-  LinePrinter printer{command};
+  LinePrinter printer{command, job};
   for (;;) {
     const auto bytes = NOMAD_TRY(stream.read().within("Error reading the job's logs"));
     if (bytes.empty()) return 0;

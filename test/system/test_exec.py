@@ -263,7 +263,7 @@ class ExecTest(harness.AgentTest):
         self.assertEqual((b"hi", 0), session.collect()[::2])
 
     def test_other_routes_do_not_upgrade(self):
-        for path in ("/v1/jobs", "/v1/agent/self", "/v1/event/stream"):
+        for path in ("/v1/jobs", "/v1/agent/self", "/v1/agent/monitor"):
             answer = WebSocket(self.agent.port, path)
             self.assertEqual(200, answer.status)
             self.assertNotIn("Upgrade", answer.head)

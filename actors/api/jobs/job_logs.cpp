@@ -445,10 +445,11 @@ Outcome stream_job_logs(Call& call, const JobLogsParts& parts) {
     return not_found("job not found");
   if (++*parts.streams > JobLogsParts::most_streams) {
     --*parts.streams;
-    return Error{Errc::overloaded,
-                 fmt::format("{} streams of jobs' logs are open already: end one, or read the logs "
-                             "of an allocation",
-                             JobLogsParts::most_streams)};
+    return Error{
+        Errc::overloaded,
+        fmt::format("the logs of {} jobs are being read: end one stream, or read those of an "
+                    "allocation",
+                    JobLogsParts::most_streams)};
   }
   std::make_shared<JobLogs>(std::move(call), parts, std::move(query))->start();
   return later;

@@ -152,9 +152,9 @@ TEST_CASE("job logs: an agent serves so many streams, and another when one has e
     open.push_back(std::move(*stream));
   }
 
-  CHECK(fixture.refusal("/v1/job/web/logs")
-        == "429 32 streams of jobs' logs are open already: end one, or read the logs of an "
-           "allocation");
+  CHECK(
+      fixture.refusal("/v1/job/web/logs")
+      == "429 the logs of 32 jobs are being read: end one stream, or read those of an allocation");
   open.pop_back();
   CHECK(test::eventually([&] { return fixture.get("/v1/job/web/logs").status == 200; }));
 }
