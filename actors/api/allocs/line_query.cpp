@@ -11,7 +11,7 @@
 namespace nomad::api {
 namespace {
 
-Result<std::int64_t> whole_number(const net::Request& request, std::string_view name) {
+Result<std::int64_t> number_given(const net::Request& request, std::string_view name) {
   const auto text = request.parameter_or_empty(name);
   std::int64_t number = 0;
   const auto* end = text.data() + text.size();
@@ -39,7 +39,7 @@ Result<std::optional<std::size_t>> tail_of(const net::Request& request) {
   if (!origin.empty() && origin != "start" && origin != "end")
     return bad_request("origin must be start or end");
   if (!request.parameter_or_empty("tail").empty()) {
-    const auto tail = NOMAD_TRY(whole_number(request, "tail"));
+    const auto tail = NOMAD_TRY(number_given(request, "tail"));
     if (tail > LineQuery::most_tail)
       return bad_request("tail can be " + std::to_string(LineQuery::most_tail) + " at most");
     return std::optional{static_cast<std::size_t>(tail)};
@@ -82,7 +82,7 @@ Result<LineQuery> parse_line_query(const net::Request& request, std::int64_t now
   if (const auto pattern = request.parameter_or_empty("grep"); !pattern.empty())
     query.grep = NOMAD_TRY(grep_of(pattern));
   if (!request.parameter_or_empty("begun").empty())
-    query.begun = NOMAD_TRY(whole_number(request, "begun"));
+    query.begun = NOMAD_TRY(number_given(request, "begun"));
   return query;
 }
 
