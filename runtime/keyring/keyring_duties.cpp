@@ -46,7 +46,9 @@ std::int64_t signed_until(const state::Snapshot& snapshot, const Object<schema::
 bool verifies_something(const state::Snapshot& snapshot,
                         const Object<schema::RootKey>& key,
                         std::int64_t now) {
-  if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)) return true;
+  if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)
+      || snapshot.has_identities_of_lost_keys())
+    return true;
   return now - signed_until(snapshot, key) < longest_ttl;
 }
 

@@ -136,6 +136,16 @@ const Object<schema::Job>* find_job_version(const Tables& tables, AllocView allo
   return tables.retained_jobs.find(retained_job_key(alloc));
 }
 
+std::uint64_t identities_of_lost_keys(const Tables& tables) {
+  std::set<std::string> known{number_key(0)};  // of those that none has signed yet
+  for (const auto& entry : tables.root_keys.all())
+    known.insert(number_key(entry.value()->getCreateIndex()));
+  std::uint64_t count = 0;
+  for (const auto& entry : tables.identity_uses.all())
+    if (!known.contains(std::string{entry.key()})) count += entry.value();
+  return count;
+}
+
 AllocRow make_row(Object<schema::Allocation> alloc,
                   Object<schema::Job> job,
                   Object<schema::AllocMetric> metric) {

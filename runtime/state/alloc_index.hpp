@@ -33,6 +33,10 @@ IndexedRows<AllocRef> allocs_by_node(const Tables& tables);
 /// Removes the retained jobs and metrics that nothing refers to any more.
 void drop_unused(Tables& tables, const Released& released);
 
+/// How many allocations that have not ended have identities by a root key that is not there any
+/// more.
+std::uint64_t identities_of_lost_keys(const Tables& tables);
+
 /// Fills the columns of a row from its allocation.
 AllocRow make_row(Object<schema::Allocation> alloc,
                   Object<schema::Job> job,

@@ -2,6 +2,7 @@
 // that of two writers who saw the same index one loses. What a variable holds is not seen.
 #include <algorithm>
 
+#include "runtime/state/alloc_index.hpp"
 #include "runtime/state/apply_kind.hpp"
 
 namespace nomad::state {
@@ -48,6 +49,8 @@ std::string uses_of(const Tables& tables, schema::RootKey::Reader key) {
     add(*sealed, "has sealed", "secret");
   if (const auto* signs = tables.identity_uses.find(number_key(key.getCreateIndex())))
     add(*signs, "signs the identities of", "allocation");
+  add(identities_of_lost_keys(tables), "may sign, in place of a key that has gone, for",
+      "allocation");
   return uses;
 }
 
@@ -141,19 +144,21 @@ void Applier::lock_variable(schema::VariableLocking::Reader command,
   if (is_held && stored->getLock().getId() != variable.getLock().getId())
     return refuse_locked(variable, true);
   Draft<schema::Variable> draft{variable};
-  if (stored && command.getKeepData()) {
+  const bool keeps_data = stored && command.getKeepData();
+  if (keeps_data) {
     draft->setKeyId(stored->getKeyId());
     draft->setData(stored->getData());
   }
   if (is_held) draft->setLock(stored->getLock());
-  if (stored && command.getKeepData() && !t_.root_keys.contains(view(stored->getKeyId())))
-    return refuse(Errc::rejected, "root key \"" + copy(stored->getKeyId())
-                                      + "\", which has sealed the variable, has been removed: put "
-                                        "its items anew, then lock it");
-  // The proposer sealed it some time ago: a key that has gone since would leave it unreadable.
-  if (!t_.root_keys.contains(view(draft->getKeyId())))
-    return refuse(Errc::unavailable,
-                  "root key \"" + copy(draft->getKeyId()) + "\" has been removed; try again");
+  const bool seals_nothing = is_held && keeps_data;
+  if (!seals_nothing && !t_.root_keys.contains(view(draft->getKeyId()))) {
+    const auto key = "root key \"" + copy(draft->getKeyId()) + '"';
+    if (keeps_data)
+      return refuse(Errc::rejected, key + ", which has sealed the variable, has been removed: put "
+                                          "its items anew, then lock it");
+    // The proposer sealed it some time ago: a key that has gone since would leave it unreadable.
+    return refuse(Errc::unavailable, key + " has been removed; try again");
+  }
   if (const auto error = exceeds_quota(draft.reader(), view(command.getRegion()), stored))
     return refuse(*error);
   draft->setCreateIndex(stored ? stored->getCreateIndex() : index_);

@@ -334,6 +334,12 @@ bool Snapshot::signs_identities(std::uint64_t key_create_index) const {
   return tables_->identity_uses.contains(number_key(key_create_index));
 }
 
+bool Snapshot::has_identities_of_lost_keys() const {
+  note_table(Table::allocs);
+  note_table(Table::root_keys);
+  return identities_of_lost_keys(*tables_) > 0;
+}
+
 bool Snapshot::root_key_in_use(std::string_view id) const {
   note_table(Table::variables);
   if (tables_->acl_sealed_by_key.contains(id)) return true;

@@ -219,6 +219,9 @@ public:
   /// CreateIndex; of 0: whether some have none yet, and any key may sign for them.
   bool signs_identities(std::uint64_t key_create_index) const;
 
+  /// Whether there are such whose key has been removed by force: any later key may have signed.
+  bool has_identities_of_lost_keys() const;
+
   // The maps themselves, by the names that Tables has for them.
   const Jobs& jobs_map() const;
   const Nodes& nodes_map() const;

@@ -234,6 +234,10 @@ void Connection::refuse(unsigned status, std::string_view text) {
   phase_ = Phase::idle;
   close_when_sent_ = true;
   set_deadline(worker_.server->options.write_timeout);
+  if (!exchange_ || exchange_.use_count() > 1) return;
+  exchange_->request.body = {};  // others may have its share before the peer has read the answer
+  exchange_->request.body_file.reset();
+  slot_.hold(0, 0);
 }
 
 void Connection::on_input_end() {

@@ -193,6 +193,37 @@ TEST_CASE("plans: an allocation keeps the key that signs its identities") {
   CHECK_FALSE(state.now().signs_identities(7));
 }
 
+TEST_CASE("plans: once a key has gone by force, any other may have signed what it signed") {
+  StateFixture state;
+  state.register_job({}, {});
+  std::uint64_t created = 0;
+  for (const auto* const id : {"k1", "k2", "k3"}) {
+    const auto outcome = state.run([id](auto command) {
+      auto key = command.initRootKeyUpsert().initKey();
+      key.setKeyId(id);
+      key.setState(schema::RootKeyState::ACTIVE);
+    });
+    REQUIRE_FALSE(outcome.error);
+    if (created == 0) created = state.now().root_key(id)->getCreateIndex();
+  }
+  state.place({{.id = "a"}}, [created](auto plan) { plan.setIdentityKey(created); });
+  CHECK_FALSE(state.now().has_identities_of_lost_keys());
+
+  state.run([](auto command) { command.setRootKeyForcedDelete("k1"); });
+
+  CHECK(state.now().has_identities_of_lost_keys());
+  const auto remove = [&] { return state.run([](auto it) { it.setRootKeyDelete("k2"); }).error; };
+  const auto refused = remove();
+  REQUIRE(refused);
+  CHECK(refused->what
+        == "root key in use, cannot delete: it may sign, in place of a key that has gone, for 1 "
+           "allocation; rotate with -full seals anew what it has sealed, and -force removes it with "
+           "all of that");
+  state.report("a", ClientStatus::COMPLETE);
+  CHECK_FALSE(state.now().has_identities_of_lost_keys());
+  CHECK_FALSE(remove());
+}
+
 TEST_CASE("plans: a job counts its allocations, and those that have not ended") {
   StateFixture state;
   state.register_job({}, {});

@@ -454,6 +454,17 @@ TEST_CASE("locks: a variable whose root key was removed by force is put anew bef
   CHECK_FALSE(state.lock("id-1", "mine", "k2").error);
 }
 
+TEST_CASE("locks: who holds one takes it again though the variable's root key has gone") {
+  Locks state;
+  state.apply(VariableOperation::SET);
+  REQUIRE_FALSE(state.lock("id-1").error);
+  state.put_key("k2", RootKeyState::ACTIVE);
+  REQUIRE_FALSE(state.force_delete_key("k1").error);
+
+  CHECK_FALSE(state.lock("id-1").error);
+  CHECK(state.lock("id-2").error);
+}
+
 TEST_CASE("commands: what a release before cannot carry out is of a later kind") {
   const auto kind_with = [](const auto& fill) {
     Draft<schema::Command> draft;
