@@ -23,19 +23,23 @@ constexpr std::chrono::seconds longest_silence{120};
 
 /// The request's exchange as its handler sees it. Whole frames may overtake each other where a pong
 /// goes out beside the stream; nothing is called under the lock.
+///
+/// The tunnel is used by the stream's threads, the connection's and the timers' at once. So each
+/// holds it meanwhile, and it is closed when the last of them lets go of it after the end.
 class WebsocketExchange final : public net::detail::Exchange,
                                 public std::enable_shared_from_this<WebsocketExchange> {
 public:
   explicit WebsocketExchange(Call call) : context_{call.context} {
     request = call.request();
-    tunnel_ = call.responder.tunnel(switching(request));
+    tunnel_ = std::make_shared<net::Tunnel>(call.responder.tunnel(switching(request)));
   }
 
   void start() {
-    tunnel_.on_abandoned([weak = weak_from_this()] {
+    const auto held = tunnel();
+    held->on_abandoned([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->lose();
     });
-    tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
+    held->on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
       if (const auto self = weak.lock()) self->hear(bytes, last);
     });
     look_later();
@@ -56,15 +60,16 @@ public:
   }
 
   bool write(std::string_view chunk, std::function<void()> drained) override {
-    if (chunk.empty()) return tunnel_.write({}, std::move(drained));
     std::string frames;
+    std::shared_ptr<net::Tunnel> held;
     {
       const std::lock_guard lock{guard_};
       if (is_over_) return false;
-      codec_.send(ws::Kind::text, chunk);
+      held = tunnel_;
+      if (!chunk.empty()) codec_.send(ws::Kind::text, chunk);
       frames = codec_.take_output();
     }
-    return tunnel_.write(frames, std::move(drained));
+    return held->write(frames, std::move(drained));
   }
 
   void end(bool properly) override {
@@ -85,7 +90,10 @@ public:
     return is_over_;
   }
 
-  std::size_t queued() const override { return tunnel_.queued(); }
+  std::size_t queued() const override {
+    const auto held = tunnel();
+    return held ? held->queued() : 0;
+  }
 
   void on_abandoned(std::function<void()> callback) override {
     {
@@ -104,29 +112,38 @@ public:
   void end_output() override { end(true); }
 
 private:
+  /// Null after the end.
+  std::shared_ptr<net::Tunnel> tunnel() const {
+    const std::lock_guard lock{guard_};
+    return tunnel_;
+  }
+
   void close(ws::CloseCode code, std::string_view reason) {
     std::string farewell;
     std::function<void()> forgotten;
+    std::shared_ptr<net::Tunnel> last;
     {
       const std::lock_guard lock{guard_};
       if (std::exchange(is_over_, true)) return;
       codec_.close(code, reason);
       farewell = codec_.take_output();
       forgotten.swap(abandoned_);
+      last.swap(tunnel_);
     }
-    tunnel_.write(farewell);
-    tunnel_.close();
+    last->write(farewell);
   }
 
   /// The client is gone: whoever writes hears of it.
   void lose() {
     std::function<void()> callback;
+    std::shared_ptr<net::Tunnel> last;
     {
       const std::lock_guard lock{guard_};
       if (std::exchange(is_over_, true)) return;
       callback.swap(abandoned_);
+      last.swap(tunnel_);
     }
-    tunnel_.close();
+    last.reset();
     if (callback) callback();
   }
 
@@ -134,16 +151,20 @@ private:
     const auto count = bytes.size();
     bool is_closed = last;
     std::string replies;
+    std::shared_ptr<net::Tunnel> held;
     {
       const std::lock_guard lock{guard_};
+      if (is_over_) return;
+      held = tunnel_;
       last_heard_ = Clock::now();
       while (const auto message = codec_.next(bytes))
         if (message->kind == ws::Kind::close) is_closed = true;
       is_closed = is_closed || codec_.fault();
       replies = codec_.take_output();
     }
-    const bool went = replies.empty() || tunnel_.write(replies);
-    tunnel_.taken(count);
+    const bool went = replies.empty() || held->write(replies);
+    held->taken(count);
+    held.reset();
     if (is_closed || !went) lose();
   }
 
@@ -155,19 +176,22 @@ private:
 
   void look() {
     std::string ping;
+    std::shared_ptr<net::Tunnel> held;
     {
       const std::lock_guard lock{guard_};
       if (is_over_) return;
+      held = tunnel_;
       if (Clock::now() - last_heard_ < longest_silence) codec_.send(ws::Kind::ping, "");
       ping = codec_.take_output();
     }
-    if (ping.empty() || !tunnel_.write(ping)) return lose();
-    look_later();
+    if (!ping.empty() && held->write(ping)) return look_later();
+    held.reset();
+    lose();
   }
 
   const std::shared_ptr<Context> context_;
-  net::Tunnel tunnel_;
   mutable std::mutex guard_;
+  std::shared_ptr<net::Tunnel> tunnel_;  ///< Null after the end.
   ws::Codec codec_{ws::Side::server, largest_input};
   std::function<void()> abandoned_;
   Clock::time_point last_heard_ = Clock::now();

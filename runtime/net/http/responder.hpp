@@ -65,7 +65,7 @@ private:
 /// Output is bounded as that of a BodyStream, and in practice by what a producer lets wait before
 /// it stops for `drained`. The number of tunnels is bounded by the server's connections.
 ///
-/// Threads: `write`, `taken` and `end_output` may be called at the same time.
+/// Threads: `write`, `queued`, `taken` and `end_output` may be called at the same time.
 class Tunnel {
 public:
   Tunnel() = default;
