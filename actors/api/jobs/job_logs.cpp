@@ -274,6 +274,7 @@ private:
     auto taken = logs_[number].exchange->take_some(taken_at_once);
     if (taken.bytes.empty() && !taken.has_ended) return false;
     if (taken.answer) refused(number, *taken.answer);
+    if (is_done_) return false;
     cut(number, taken.bytes);
     if (taken.broke_off) send_error(&logs_[number].of, "the connection to its node broke off");
     if (taken.has_ended) close(number);
@@ -293,19 +294,21 @@ private:
     merge_.ended(number);
   }
 
+  /// What is told may find out that the client is gone, which ends all logs.
   void cut(std::size_t number, std::string_view bytes) {
     for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
       auto frame = std::exchange(logs_[number].partial, {});
       frame += bytes.substr(0, end);
       bytes.remove_prefix(end + 1);
       tell(number, frame);
+      if (is_done_) return;
     }
     logs_[number].partial += bytes;
     if (logs_[number].partial.size() <= longest_frame) return;
-    send_error(&logs_[number].of, "its node sent a line that is too long");
     logs_[number].partial.clear();
     logs_[number].exchange->abandon();
     close(number);
+    send_error(&logs_[number].of, "its node sent a line that is too long");
   }
 
   void tell(std::size_t number, std::string_view frame) {
