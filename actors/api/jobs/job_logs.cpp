@@ -1,6 +1,7 @@
 #include "actors/api/jobs/job_logs.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <tuple>
 
@@ -30,6 +31,7 @@ constexpr auto tick_interval = 1s;
 constexpr int quiet_ticks = 10;   ///< Then the client hears that it goes on.
 constexpr int patient_ticks = 3;  ///< With a log for whose lines all others wait.
 constexpr std::size_t most_logs_ever = 10'000;
+constexpr std::size_t most_waiting_bytes = JobLogsParts::most_logs * LineMerge::most_waiting_bytes;
 
 /// A task's output.
 struct LogId {
@@ -43,7 +45,8 @@ struct LogId {
 struct LogOf {
   LogId id;
   std::string alloc_name;
-  std::int64_t begun = 0;  ///< When the task began, in Unix nanoseconds.
+  std::int64_t begun = 0;   ///< When the task began, in Unix nanoseconds.
+  bool is_of_past = false;  ///< It was there at the first look.
 };
 
 /// What is asked for.
@@ -174,7 +177,8 @@ private:
 
   // -- which logs
 
-  /// Opens those that are not read yet, and has it called again when there may be others.
+  /// Opens those that are not known yet, or has them wait for one to end, and has it called again
+  /// when there may be others.
   void look() {
     if (is_done_) return;
     const auto key = state::join_key(query_.ns, query_.job);
@@ -185,21 +189,34 @@ private:
           in_turn([](JobLogs& self) { self.look_again(); }));
     const auto snapshot = context_->state.store->snapshot();
     job_has_ended_ = has_ended(snapshot, query_);
+    std::vector<LogOf> found;
     std::size_t left_out = 0;
     for (auto& log : logs_of(snapshot, query_)) {
       if (known_.contains(log.id)) continue;
-      if (open_ >= JobLogsParts::most_logs || logs_.size() >= most_logs_ever) {
+      if (known_.size() >= most_logs_ever) {
         ++left_out;
         continue;
       }
-      open(std::move(log));
+      known_.insert(log.id);
+      log.is_of_past = is_first_look_;
+      found.push_back(std::move(log));
     }
-    if (left_out != 0 && !std::exchange(tells_left_out_, true))
-      send_error(nullptr,
-                 fmt::format("{} logs are read at once, {} others are left out: name a task, "
-                             "or read those by `alloc logs`",
-                             JobLogsParts::most_logs, left_out));
+    // What is new is likelier to be wanted than what has been waiting.
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(found.begin()),
+                    std::make_move_iterator(found.end()));
+    open_waiting();
+    tell_left_out(left_out);
     is_first_look_ = false;
+  }
+
+  /// Once. What waits is read in the end where nothing is followed.
+  void tell_left_out(std::size_t left_out) {
+    if (query_.lines.follow) left_out += waiting_.size();
+    if (left_out == 0 || std::exchange(tells_left_out_, true)) return;
+    send_error(nullptr,
+               fmt::format("{} logs are read at once, {} others are left out: name a task, "
+                           "or read those by `alloc logs`",
+                           JobLogsParts::most_logs, left_out));
   }
 
   void look_again() {
@@ -207,8 +224,19 @@ private:
     pump();
   }
 
+  /// As many as are read at once; none while too much waits of those that have ended. Where nothing
+  /// is followed all of them come in the end, and the tail is of all.
+  void open_waiting() {
+    while (!is_done_ && !waiting_.empty() && open_ < JobLogsParts::most_logs
+           && merge_.waiting_bytes() < most_waiting_bytes) {
+      auto next = std::move(waiting_.front());
+      waiting_.pop_front();
+      open(std::move(next));
+    }
+    merge_.expect_more(!query_.lines.follow && !waiting_.empty());
+  }
+
   void open(LogOf of) {
-    known_.insert(of.id);
     merge_.add();  // numbered as `logs_`
     ++open_;
     logs_.push_back({.of = std::move(of), .exchange = {}});
@@ -222,7 +250,7 @@ private:
              [client = parts_.client](Call here) { here.settle(read_log_lines(here, client)); });
   }
 
-  /// As if the client had asked for it. A log that comes later is wanted from its begin on.
+  /// As if the client had asked for it. A log that was not there is wanted from its begin on.
   net::Request request_for(const LogOf& log) const {
     const auto& asked = call_.request();
     net::Request request;
@@ -241,8 +269,8 @@ private:
     add_parameter(request, "follow", query_.lines.follow ? "true" : "false");
     add_parameter(request, "begun", std::to_string(log.begun));
     for (const auto& [name, value] : asked.query) {
-      const bool is_of_past = name == "tail" || name == "origin";
-      if (name == "since" || name == "grep" || (is_of_past && is_first_look_))
+      const bool says_how_much = name == "tail" || name == "origin";
+      if (name == "since" || name == "grep" || (says_how_much && log.is_of_past))
         add_parameter(request, name, value);
     }
     return request;
@@ -260,6 +288,7 @@ private:
     for (int round = 0; round < rounds_at_once; ++round) {
       if (is_done_ || is_waiting_) return;
       if (body_.queued() > lines_enough_queued) return wait_for_client();
+      open_waiting();
       bool has_news = false;
       for (std::size_t number = 0; number < logs_.size(); ++number)
         if (logs_[number].exchange && merge_.wants(number)) has_news = take(number) || has_news;
@@ -392,12 +421,13 @@ private:
   }
 
   void end_if_over() {
-    if (merge_.is_over() && (!query_.lines.follow || job_has_ended_)) end();
+    if (merge_.is_over() && waiting_.empty() && (!query_.lines.follow || job_has_ended_)) end();
   }
 
   void end() {
     if (std::exchange(is_done_, true)) return;
     subscription_ = {};
+    waiting_.clear();
     for (auto& log : logs_)
       if (const auto exchange = std::exchange(log.exchange, {})) exchange->abandon();
     body_.close();
@@ -413,8 +443,9 @@ private:
   net::BodyStream body_;
   RightsWatch::Watching rights_;
   state::Watches::Subscription subscription_;
-  std::set<LogId> known_;
-  std::vector<Log> logs_;  ///< By their number in `merge_`.
+  std::set<LogId> known_;      ///< Those that are read, were, or wait; `most_logs_ever`.
+  std::deque<LogOf> waiting_;  ///< Until one of `most_logs` ends; the likeliest first.
+  std::vector<Log> logs_;      ///< By their number in `merge_`.
   std::size_t open_ = 0;
   LineMerge merge_;
   bool is_first_look_ = true;

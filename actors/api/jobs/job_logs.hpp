@@ -9,9 +9,11 @@
 // which that node judges as any other. Who follows hears of allocations and tasks that come, and of
 // nothing any more when the job has ended and all of its logs have, or when he may not read them.
 //
-// Bounds: `most_logs` are read at once, those of running allocations and new ones first; of each
-// waits what LineMerge and InnerExchange let wait, so 25 MiB together at worst, when a node or the
-// client is slow, and a few KiB as a rule. An agent serves `most_streams` at once.
+// Bounds: `most_logs` are read at once, those of running allocations and new ones first; others are
+// named, 10 000 at most, and opened as those end. Of each that is read waits what LineMerge and
+// InnerExchange let wait, and of those that have ended as much as of LineMerge for all of these: so
+// 38 MiB together at worst, when a node or the client is slow, and a few KiB as a rule. An agent
+// serves `most_streams` at once.
 #pragma once
 
 #include <atomic>

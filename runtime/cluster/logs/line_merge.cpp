@@ -1,5 +1,7 @@
 #include "runtime/cluster/logs/line_merge.hpp"
 
+#include <algorithm>
+
 namespace nomad::cluster {
 namespace {
 
@@ -28,6 +30,7 @@ void LineMerge::tell(Line line) {
   }
   if (!is_news) ++history_;
   source.bytes += size_of(line);
+  waiting_bytes_ += size_of(line);
   source.lines.push_back({std::move(line), is_news});
 }
 
@@ -57,6 +60,7 @@ LineMerge::Line LineMerge::pop() {
   auto next = std::move(source.lines.front());
   source.lines.pop_front();
   source.bytes -= size_of(next.line);
+  waiting_bytes_ -= size_of(next.line);
   if (!next.is_news) --history_;
   if (!source.lines.empty())
     heads_.emplace(source.lines.front().line.time, number);
@@ -67,10 +71,12 @@ LineMerge::Line LineMerge::pop() {
 
 void LineMerge::keep(Line line) {
   kept_bytes_ += size_of(line);
-  kept_.push_back(std::move(line));
+  auto& latest = sources_[line.source].latest_kept;
+  latest = std::max(latest, line.time);
+  kept_.emplace(latest, std::move(line));
   while (!kept_.empty() && (kept_.size() > *tail_ || kept_bytes_ > most_tail_bytes)) {
-    kept_bytes_ -= size_of(kept_.front());
-    kept_.pop_front();
+    kept_bytes_ -= size_of(kept_.begin()->second);
+    kept_.erase(kept_.begin());
   }
 }
 
@@ -83,11 +89,11 @@ std::vector<LineMerge::Line> LineMerge::take(std::size_t most_bytes) {
   };
   while (tail_ && silent_ == 0 && history_ != 0)
     keep(pop());
-  if (tail_ && telling_ == 0 && history_ == 0) tail_.reset();
+  if (tail_ && telling_ == 0 && history_ == 0 && !expects_more_) tail_.reset();
   if (tail_) return lines;
   while (!kept_.empty() && bytes < most_bytes) {
-    give(std::move(kept_.front()));
-    kept_.pop_front();
+    give(std::move(kept_.begin()->second));
+    kept_.erase(kept_.begin());
   }
   while (kept_.empty() && silent_ == 0 && !heads_.empty() && bytes < most_bytes)
     give(pop());

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +53,9 @@ public:
   /// Nobody waits for it any more.
   void give_up(std::size_t source) { told_all(source); }
 
+  /// Whether sources will be added whose lines belong to the tail: it is not out before.
+  void expect_more(bool expects) { expects_more_ = expects; }
+
   bool wants(std::size_t source) const;
 
   /// Whether the others wait for it now.
@@ -58,6 +63,9 @@ public:
 
   /// The lines that may go out now, in order: some `most_bytes` of them.
   std::vector<Line> take(std::size_t most_bytes);
+
+  /// Of all lines that are here and not yet in the tail.
+  std::size_t waiting_bytes() const { return waiting_bytes_; }
 
   /// Every source has told all that there was, or was given up, and all of that has been taken.
   bool has_told_all() const { return telling_ == 0 && history_ == 0 && !tail_ && kept_.empty(); }
@@ -76,6 +84,7 @@ private:
     std::size_t bytes = 0;
     bool told_all = false;
     bool has_ended = false;
+    std::int64_t latest_kept = std::numeric_limits<std::int64_t>::min();  ///< Time in the tail.
   };
 
   Line pop();
@@ -88,7 +97,11 @@ private:
   std::size_t telling_ = 0;  ///< Sources that have not told all.
   std::size_t history_ = 0;  ///< Lines here that are no news.
   std::size_t ended_ = 0;
-  std::deque<Line> kept_;  ///< The tail, until all has been told; then what is left to take of it.
+  std::size_t waiting_bytes_ = 0;
+  bool expects_more_ = false;
+  /// The tail, until all has been told; then what is left to take of it. By its time, and that of a
+  /// source's lines before it if that is later.
+  std::multimap<std::int64_t, Line> kept_;
   std::size_t kept_bytes_ = 0;
 };
 

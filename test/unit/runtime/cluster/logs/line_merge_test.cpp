@@ -58,6 +58,26 @@ TEST_CASE("line merge: nobody waits for news, nor for who was given up") {
   CHECK(texts(merge.take(plenty)) == "late ");
 }
 
+TEST_CASE("line merge: the tail is of those that are added later, too, by their times") {
+  LineMerge merge{2};
+  merge.expect_more(true);
+  const auto first = merge.add();
+  merge.tell({first, 10, "a"});
+  merge.tell({first, 30, "c"});
+  merge.tell({first, 20, "d"});
+  merge.ended(first);
+  CHECK(merge.take(plenty).empty());
+  CHECK(merge.waiting_bytes() == 0);
+
+  const auto later = merge.add();
+  merge.expect_more(false);
+  merge.tell({later, 15, "b"});
+  CHECK(merge.waiting_bytes() > 0);
+  merge.ended(later);
+  CHECK(texts(merge.take(plenty)) == "c d ");
+  CHECK(merge.is_over());
+}
+
 TEST_CASE("line merge: a source keeps its own order whatever its times say") {
   LineMerge merge;
   const auto a = merge.add();
