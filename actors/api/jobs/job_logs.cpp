@@ -177,8 +177,8 @@ private:
 
   // -- which logs
 
-  /// Opens those that are not known yet, or has them wait for one to end, and has it called again
-  /// when there may be others.
+  /// Opens those that are not known yet, or has them wait for one to end. With the next tick it is
+  /// done again if there may be others: a look sees all of the job's allocations.
   void look() {
     if (is_done_) return;
     const auto key = state::join_key(query_.ns, query_.job);
@@ -186,7 +186,7 @@ private:
       subscription_ = context_->state.store->watches().subscribe(
           {state::watch_key(state::Table::allocs_by_job, key),
            state::watch_key(state::Table::jobs, key)},
-          in_turn([](JobLogs& self) { self.look_again(); }));
+          in_turn([](JobLogs& self) { self.look_is_due_ = true; }));
     const auto snapshot = context_->state.store->snapshot();
     job_has_ended_ = has_ended(snapshot, query_);
     std::vector<LogOf> found;
@@ -217,11 +217,6 @@ private:
                fmt::format("{} logs are read at once, {} others are left out: name a task, "
                            "or read those by `alloc logs`",
                            JobLogsParts::most_logs, left_out));
-  }
-
-  void look_again() {
-    look();
-    pump();
   }
 
   /// As many as are read at once; none while too much waits of those that have ended. Where nothing
@@ -417,6 +412,7 @@ private:
     }
     if (++ticks_since_sent_ >= quiet_ticks) send("{}\n");
     tick_later();
+    if (std::exchange(look_is_due_, false)) look();
     pump();
   }
 
@@ -449,6 +445,7 @@ private:
   std::size_t open_ = 0;
   LineMerge merge_;
   bool is_first_look_ = true;
+  bool look_is_due_ = false;
   bool tells_left_out_ = false;
   bool job_has_ended_ = false;
   bool is_live_ = false;
