@@ -2,7 +2,6 @@
 // host::Beneath, which a task's links and FIFOs cannot mislead or block.
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 #include "actors/api/allocs/alloc_endpoint.hpp"
 #include "actors/api/allocs/follower.hpp"
@@ -322,7 +321,7 @@ Outcome read_logs(Call& call, const ClientParts& parts) {
       });
 }
 
-/// What a task's log has of lines; of what is looked for, `grep` may take its time.
+/// What of a task's log is wanted.
 host::LineOptions line_options(LineQuery query) {
   host::LineOptions options{.since = query.since,
                             .begun = query.begun,
@@ -330,9 +329,9 @@ host::LineOptions line_options(LineQuery query) {
                             .follow = query.follow,
                             .now = unix_now};
   if (query.grep)
-    options.wanted = [grep = std::move(query.grep),
-                      work = std::make_shared<Work>(std::numeric_limits<std::uint64_t>::max())](
-                         std::string_view line) { return grep->matches(line, *work); };
+    options.wanted = [grep = std::move(query.grep)](std::string_view line, Work& work) {
+      return grep->matches(line, work);
+    };
   return options;
 }
 

@@ -91,6 +91,8 @@ private:
         return;
       }
       has_written_ = true;
+      if constexpr (requires(const Stream& stream) { stream.should_rest(); })
+        if (stream_->should_rest()) break;
     }
     turns_.post([self = this->shared_from_this()] { self->pump(); });  // others read in between
   }

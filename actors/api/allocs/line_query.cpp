@@ -96,6 +96,7 @@ Result<std::optional<host::StreamChunk>> LineFrames::read() {
     chunk->data += '\n';
     return chunk;
   }
+  should_rest_ = page->is_costly;
   if (page->lines.empty() && !page->told_all && !page->more) return chunk;
   chunk.emplace();
   for (const auto& line : page->lines) {

@@ -39,6 +39,9 @@ public:
 
   Result<std::optional<host::StreamChunk>> read();
 
+  /// What was read last took much looking for lines: others should have their turn.
+  bool should_rest() const { return should_rest_; }
+
   bool finished() const { return has_failed_ || lines_.finished(); }
 
   void stop_following() { lines_.stop_following(); }
@@ -50,6 +53,7 @@ public:
 private:
   host::LogLines lines_;
   bool has_failed_ = false;
+  bool should_rest_ = false;
 };
 
 }  // namespace nomad::api

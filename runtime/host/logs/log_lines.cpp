@@ -160,10 +160,10 @@ void LogLines::keep(TimedLine line) {
 }
 
 /// The line is complete, or as long as one may be.
-Result<> LogLines::end_line(std::vector<TimedLine>& lines) {
+Result<> LogLines::end_line(std::vector<TimedLine>& lines, Work& work) {
   auto text = std::exchange(partial_, {});
   if (std::exchange(is_amid_, false)) return {};
-  if (options_.wanted && !NOMAD_TRY(options_.wanted(text))) return {};
+  if (options_.wanted && !NOMAD_TRY(options_.wanted(text, work))) return {};
   auto line = timed(std::move(text));
   if (options_.since && line.time < *options_.since) return {};
   if (options_.tail && phase_ == Phase::past)
@@ -173,7 +173,7 @@ Result<> LogLines::end_line(std::vector<TimedLine>& lines) {
   return {};
 }
 
-Result<> LogLines::cut_line(std::vector<TimedLine>& lines) {
+Result<> LogLines::cut_line(std::vector<TimedLine>& lines, Work& work) {
   const auto rest = std::string_view{chunk_.data}.substr(at_);
   const auto end = rest.find('\n');
   const auto room = most_line_bytes - partial_.size();
@@ -181,7 +181,7 @@ Result<> LogLines::cut_line(std::vector<TimedLine>& lines) {
   partial_ += rest.substr(0, length);
   const bool is_whole = end <= length;
   at_ += length + (is_whole ? 1 : 0);
-  return is_whole || length == room ? end_line(lines) : Result<>{};
+  return is_whole || length == room ? end_line(lines, work) : Result<>{};
 }
 
 /// Whether there is something to cut.
@@ -200,8 +200,9 @@ Result<bool> LogLines::has_bytes() {
 
 Result<LogLines::Page> LogLines::read() {
   Page page;
+  Work work{page_work + Work::at_once};
   std::size_t used = 0;  // of what was read, and of what goes out
-  while (used < page_bytes) {
+  while (used < page_bytes && work.used() < page_work) {
     if (phase_ == Phase::tail) {
       if (kept_.empty()) {
         phase_ = Phase::news;
@@ -215,11 +216,11 @@ Result<LogLines::Page> LogLines::read() {
     }
     if (NOMAD_TRY(has_bytes())) {
       const auto before = at_;
-      NOMAD_TRY(cut_line(page.lines));
+      NOMAD_TRY(cut_line(page.lines, work));
       used += at_ - before + line_cost;
       continue;
     }
-    if (stream_.finished() && !partial_.empty()) NOMAD_TRY(end_line(page.lines));
+    if (stream_.finished() && !partial_.empty()) NOMAD_TRY(end_line(page.lines, work));
     if (phase_ == Phase::past) {
       phase_ = Phase::tail;
       continue;
@@ -228,6 +229,7 @@ Result<LogLines::Page> LogLines::read() {
     return page;
   }
   page.more = true;
+  page.is_costly = work.used() >= page_work;
   return page;
 }
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/base/work.hpp"
 #include "runtime/host/file_stream.hpp"
 
 namespace nomad::host {
@@ -52,8 +53,9 @@ struct LineOptions {
   std::int64_t begun = 0;             ///< When the task began, likewise; 0: unknown.
   std::optional<std::size_t> tail{};  ///< Of what there is, the last lines alone.
   bool follow = false;
-  /// Whether a line is wanted; empty: all are. Of what it fails with, reading does.
-  std::function<Result<bool>(std::string_view line)> wanted{};
+  /// Whether a line is wanted, and takes what it costs to say so; empty: all are. Of what it fails
+  /// with, reading does.
+  std::function<Result<bool>(std::string_view line, Work& work)> wanted{};
   std::function<std::int64_t()> now{};  ///< Unix nanoseconds; required.
 };
 
@@ -63,10 +65,15 @@ public:
   static constexpr std::size_t most_tail_bytes
       = 1024 * 1024;  ///< Of a tail the oldest are missing.
 
+  /// What looking for lines may cost before a page ends; the line that goes beyond it is looked at,
+  /// if it takes no more than `Work::at_once`.
+  static constexpr std::uint64_t page_work = std::uint64_t{1} << 24U;
+
   struct Page {
     std::vector<TimedLine> lines{};
-    bool told_all = false;  ///< The first page behind which all is that there was; once.
-    bool more = false;      ///< There may be more already.
+    bool told_all = false;   ///< The first page behind which all is that there was; once.
+    bool more = false;       ///< There may be more already.
+    bool is_costly = false;  ///< `page_work` is used up: others should have their turn.
   };
 
   /// As LogStream::open.
@@ -75,8 +82,8 @@ public:
                                LogType type,
                                LineOptions options);
 
-  /// What comes next: some 64 KiB of lines. Without `more` there is nothing for now, or ever
-  /// (`finished`).
+  /// What comes next: of some 64 KiB and `page_work`. Without `more` there is nothing for now, or
+  /// ever (`finished`).
   Result<Page> read();
 
   bool finished() const { return has_ended_; }
@@ -106,8 +113,8 @@ private:
 
   void note_files(const std::vector<LogFile>& files);
   Result<bool> has_bytes();
-  Result<> cut_line(std::vector<TimedLine>& lines);
-  Result<> end_line(std::vector<TimedLine>& lines);
+  Result<> cut_line(std::vector<TimedLine>& lines, Work& work);
+  Result<> end_line(std::vector<TimedLine>& lines, Work& work);
   TimedLine timed(std::string text) const;
   void keep(TimedLine line);
 

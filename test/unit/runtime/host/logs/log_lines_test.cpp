@@ -149,9 +149,10 @@ TEST_CASE("log lines: the last lines alone, with and without a choice, and then 
   logs.write(1, "a4\n", 300);
   CHECK(shown_lines(last) == "1000 arrival a4\n");
 
-  auto chosen = logs.open({.begun = time_base, .tail = 2, .wanted = [](std::string_view line) {
-                             return Result<bool>{line.starts_with("b")};
-                           }});
+  auto chosen
+      = logs.open({.begun = time_base, .tail = 2, .wanted = [](std::string_view line, Work&) {
+                     return Result<bool>{line.starts_with("b")};
+                   }});
   CHECK(shown_lines(chosen) == "100 file b2\n233 file b3\nall\n");
   auto none = logs.open({.tail = 0});
   CHECK(shown_lines(none) == "all\n");
@@ -203,6 +204,22 @@ TEST_CASE("log lines: a page is bounded, also of very short lines") {
   CHECK(page->lines.size() <= 1'100);
 }
 
+TEST_CASE("log lines: a page ends when looking for lines has cost enough, and nothing is missing") {
+  const TimedLogs logs;
+  logs.write(0, "a\nb\nc\n", 100);
+  auto lines = logs.open({.wanted = [](std::string_view line, Work& work) -> Result<bool> {
+    if (const auto paid = work.take(LogLines::page_work); !paid) return paid.error();
+    return line != "a";
+  }});
+
+  const auto first = lines.read();
+  REQUIRE(first.has_value());
+  CHECK(first->lines.empty());
+  CHECK(first->more);
+  CHECK(first->is_costly);
+  CHECK(shown_lines(lines) == "100 file b\n100 file c\nall\n");
+}
+
 TEST_CASE("log lines: a choice that fails is the end, and a task without logs has none") {
   const TimedLogs logs;
   CHECK(LogLines::open(logs.directory, "web", LogType::stdout_log, {.now = [] { return 0; }})
@@ -210,7 +227,7 @@ TEST_CASE("log lines: a choice that fails is the end, and a task without logs ha
             .code
         == Errc::not_found);
   logs.write(0, "a\n", 100);
-  auto lines = logs.open({.wanted = [](std::string_view) -> Result<bool> {
+  auto lines = logs.open({.wanted = [](std::string_view, Work&) -> Result<bool> {
     return Error{Errc::too_large, "too much"};
   }});
   CHECK(lines.read().error().code == Errc::too_large);
