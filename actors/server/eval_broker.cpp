@@ -366,6 +366,7 @@ struct BrokerState {
   }
 
   actor::Answer<eval_broker::Delivery> dequeue(const eval_broker::Dequeue& msg) {
+    withdraw(msg.worker);  // one that began anew asks again: nobody takes the old answer
     if (leads)
       if (auto delivery = next(msg.types)) {
         arm();

@@ -42,12 +42,13 @@ struct Delivery {
 /// Asks for the next evaluation of one of `types` ("service", "batch", …, or "*": of any that is
 /// not named). Answered at once when
 /// there is one, else when one comes or `max_wait` is over. While another server leads nothing
-/// comes: who waits then has the first evaluation as soon as this one leads.
+/// comes: who waits then has the first evaluation as soon as this one leads. Of a named worker the
+/// newest one counts: what it asked before is answered with nothing.
 struct Dequeue {
   using is_message = void;
   std::vector<std::string> types;
   std::chrono::milliseconds max_wait{60'000};
-  std::string worker = {};  ///< Who asks; for `Withdraw`.
+  std::string worker = {};  ///< Who asks, one question at a time; "": anybody.
 };
 
 /// The worker wants none of what it waits for any more: its Dequeue is answered with nothing.

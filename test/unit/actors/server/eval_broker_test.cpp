@@ -190,6 +190,25 @@ TEST_CASE_FIXTURE(BrokerFixture, "who waits for a leader need not ask again") {
   CHECK(!id_of(waiting).empty());
 }
 
+TEST_CASE_FIXTURE(BrokerFixture, "a worker that asks again has given up what it asked before") {
+  tell(broker, Lead{false});
+  const auto ask_as = [this](const std::string& worker) {
+    return ask<Delivery>(broker, Dequeue{{"service"}, 60s, worker});
+  };
+  const auto before = ask_as("first");
+  const auto other = ask_as("second");
+  const auto now = ask_as("first");
+  REQUIRE(before->has_value());
+  REQUIRE((*before)->has_value());
+  CHECK_FALSE((**before)->eval);
+  CHECK_FALSE(other->has_value());
+  tell(broker, Lead{true});
+  const auto a = register_job(make_job("a", 1));
+  CHECK(id_of(other) == a);
+  const auto b = register_job(make_job("b", 1));
+  CHECK(id_of(now) == b);
+}
+
 TEST_CASE_FIXTURE(BrokerFixture, "a wait that is over is answered with nothing") {
   const auto waiting = dequeue();
   advance(61s);
