@@ -6,22 +6,10 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/net/byte_stream.hpp"
+#include "runtime/text/shell_word.hpp"
 
 namespace nomad::cli {
 namespace {
-
-/// A word that a shell takes as it is, quoted only where it has to be.
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view harmless = "-_./:,@%+=";
-  const bool is_plain = std::ranges::all_of(text, [harmless](char c) {
-    return is_alphanumeric(c) || harmless.find(c) != std::string_view::npos;
-  });
-  if (is_plain && !text.empty()) return std::string{text};
-  std::string word = "'";
-  for (const char c : text)
-    word += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return word + '\'';
-}
 
 bool has_header(const std::vector<std::string>& headers, std::string_view name) {
   return std::ranges::any_of(headers, [name](const std::string& header) {

@@ -30,14 +30,19 @@ std::string words_of(const View& event) {
   return shown.empty() ? event["Message"].text() : shown;
 }
 
-/// "Missing: nomad.var.block(nomad/jobs/web@default.global)": the path of the variable; "" for what
-/// is none.
-std::string missing_variable(std::string_view text) {
+/// "Missing: nomad.var.block(nomad/jobs/web@default.global)": the command that puts the variable;
+/// "" for what is none.
+std::string command_for_missing(std::string_view text) {
   constexpr std::string_view before = "nomad.var.block(";
   const auto at = text.find(before);
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + before.size());
-  return std::string{text.substr(0, text.find_first_of("@)"))};
+  const auto name = text.substr(0, text.find(')'));
+  const auto path = name.substr(0, name.find('@'));
+  auto ns = name.substr(std::min(path.size() + 1, name.size()));
+  ns = ns.substr(0, ns.find('.'));
+  if (path.empty()) return {};
+  return shell_command_in(ns, "var put", {std::string{path}, "KEY=VALUE"});
 }
 
 /// What has gone wrong with a task, and the commands that help.
@@ -75,8 +80,8 @@ Cause cause_of_task(const View& task) {
       return {.text = "can't be prepared: " + words};
     if (type == "Template" && task["State"].text() == "pending") {
       Cause cause{.text = "waits for what its template needs: " + words};
-      if (const auto path = missing_variable(words); !path.empty())
-        cause.commands = {fmt::format("nomadctl var put {} KEY=VALUE", path)};
+      if (const auto command = command_for_missing(words); !command.empty())
+        cause.commands = {command};
       return cause;
     }
     if (type == "Downloading Artifacts" && task["State"].text() == "pending")
@@ -127,7 +132,7 @@ void add_task(const Facts& facts, const Suspect& suspect, Finding& finding) {
   finding.commands = std::move(cause.commands);
   if (cause.tells_output)
     finding.commands.push_back(
-        fmt::format("nomadctl alloc logs -stderr {} {}", shown, suspect.task));
+        shell_command_for(facts, "alloc logs -stderr", {shown, suspect.task}));
 }
 
 /// What of an allocation is no task's fault.
@@ -136,11 +141,11 @@ void add_status(const View& alloc, Finding& finding) {
   const auto node = shown_id(alloc["NodeID"].text(), false);
   if (status == "lost" || status == "unknown") {
     finding.what += status == "lost" ? ": its node was lost" : ": its node does not answer";
-    finding.commands.push_back("nomadctl node status " + node);
+    finding.commands.push_back(shell_command("node status", {node}));
   } else if (status == "pending") {
     finding.what += ": it was placed and has not started";
-    finding.commands.push_back("nomadctl node status " + node);
-    finding.commands.push_back("nomadctl monitor -node-id " + node);
+    finding.commands.push_back(shell_command("node status", {node}));
+    finding.commands.push_back(shell_command("monitor -node-id", {node}));
   } else {
     finding.what += ": it is " + status;
   }
@@ -182,7 +187,7 @@ void find_in_allocations(const Facts& facts, std::vector<Finding>& out) {
                                             suspect.alike, suspect.alike == 1 ? "" : "s",
                                             suspect.alike == 1 ? "is" : "are"));
     add_followup(facts, suspect.alloc, finding);
-    finding.commands.push_back("nomadctl alloc status " + id);
+    finding.commands.push_back(shell_command_for(facts, "alloc status", {id}));
     out.push_back(std::move(finding));
   }
 }
@@ -198,7 +203,7 @@ void find_in_checks(const Facts& facts, std::vector<Finding>& out) {
         finding.details.push_back(fmt::format("It was answered with status {}", code));
       for (auto& line : last_lines_of(check["Output"].text(), most_lines))
         finding.details.push_back("| " + line);
-      finding.commands = {"nomadctl alloc checks " + shown_id(id, false)};
+      finding.commands = {shell_command_for(facts, "alloc checks", {shown_id(id, false)})};
       out.push_back(std::move(finding));
     }
 }

@@ -37,9 +37,10 @@ bool wants_promotion(const View& deployment) {
   });
 }
 
-Finding finding_of(const View& deployment, const std::string& job) {
+Finding finding_of(const Facts& facts, const View& deployment) {
   const auto status = deployment["Status"].text();
   const auto id = shown_id(deployment["ID"].text(), false);
+  const auto command = [&](std::string_view what) { return shell_command_for(facts, what, {id}); };
   Finding finding{.weight = Weight::note,
                   .what = fmt::format("{} is {}: {}", deployment_name(deployment), status,
                                       deployment["StatusDescription"].text())};
@@ -47,16 +48,17 @@ Finding finding_of(const View& deployment, const std::string& job) {
     finding.weight = Weight::problem;
     finding.what = fmt::format("{} failed: {}", deployment_name(deployment),
                                deployment["StatusDescription"].text());
-    finding.commands = {"nomadctl deployment status " + id, "nomadctl job history -p " + job};
+    finding.commands = {command("deployment status"),
+                        shell_command_for(facts, "job history -p", {View{facts.job}["ID"].text()})};
   } else if (status == "paused") {
     finding.weight = Weight::warning;
-    finding.commands = {"nomadctl deployment resume " + id};
+    finding.commands = {command("deployment resume")};
   } else if (status == "running" && wants_promotion(deployment)) {
     finding.weight = Weight::warning;
     finding.what = deployment_name(deployment) + " waits to be promoted";
-    finding.commands = {"nomadctl deployment promote " + id, "nomadctl deployment fail " + id};
+    finding.commands = {command("deployment promote"), command("deployment fail")};
   } else {
-    finding.commands = {"nomadctl deployment status -monitor " + id};
+    finding.commands = {command("deployment status -monitor")};
   }
   add_group_states(deployment, finding);
   return finding;
@@ -65,15 +67,14 @@ Finding finding_of(const View& deployment, const std::string& job) {
 }  // namespace
 
 void find_in_deployments(const Facts& facts, std::vector<Finding>& out) {
-  const auto job = View{facts.job}["ID"].text();
   const auto deployments = newest_deployments(facts);
   if (deployments.empty() || View{facts.job}["Stop"].truth()) return;
   const auto status = deployments[0]["Status"].text();
   if (status != "successful" && status != "cancelled")
-    out.push_back(finding_of(deployments[0], job));
+    out.push_back(finding_of(facts, deployments[0]));
   const auto undone = undone_deployment(facts);
   if (undone.is_null() || status == "failed") return;
-  auto finding = finding_of(undone, job);
+  auto finding = finding_of(facts, undone);
   finding.weight = Weight::warning;
   out.push_back(std::move(finding));
 }

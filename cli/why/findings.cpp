@@ -6,6 +6,8 @@
 
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/programs.hpp"
+#include "runtime/text/shell_word.hpp"
 
 namespace nomad::cli::why {
 namespace {
@@ -17,6 +19,28 @@ std::string job_id(const Facts& facts) {
 }
 
 }  // namespace
+
+std::string shell_command(std::string_view what, const std::vector<std::string>& words) {
+  return shell_command_in("", what, words);
+}
+
+std::string shell_command_in(std::string_view ns,
+                             std::string_view what,
+                             const std::vector<std::string>& words) {
+  auto command = fmt::format("{} {}", program_name(), what);
+  if (!ns.empty() && ns != "default") command += " " + shell_word(fmt::format("-namespace={}", ns));
+  const auto is_like_flag = [](const std::string& word) { return word.starts_with('-'); };
+  if (std::ranges::any_of(words, is_like_flag)) command += " --";
+  for (const auto& word : words)
+    command += ' ' + shell_word(word);
+  return command;
+}
+
+std::string shell_command_for(const Facts& facts,
+                              std::string_view what,
+                              const std::vector<std::string>& words) {
+  return shell_command_in(View{facts.job}["Namespace"].text(), what, words);
+}
 
 std::string headline(const Facts& facts) {
   const View job{facts.job};
@@ -42,13 +66,14 @@ void find_in_job(const Facts& facts, std::vector<Finding>& out) {
   if (job["Stop"].truth()) {
     out.push_back({.weight = Weight::note,
                    .what = fmt::format("Job \"{}\" was stopped", id),
-                   .commands = {"nomadctl job start " + id, "nomadctl job history -p " + id}});
+                   .commands = {shell_command_for(facts, "job start", {id}),
+                                shell_command_for(facts, "job history -p", {id})}});
     return;
   }
   if (!job["ParameterizedJob"].is_null() && !job["Dispatched"].truth())
     out.push_back({.weight = Weight::note,
                    .what = fmt::format("Job \"{}\" runs only when it is dispatched", id),
-                   .commands = {"nomadctl job dispatch " + id}});
+                   .commands = {shell_command_for(facts, "job dispatch", {id})}});
   else if (!job["Periodic"].is_null()) {
     const bool is_on = job["Periodic"]["Enabled"].is_null() || job["Periodic"]["Enabled"].truth();
     const auto next = next_launch(job);
@@ -56,14 +81,14 @@ void find_in_job(const Facts& facts, std::vector<Finding>& out) {
         {.weight = is_on ? Weight::note : Weight::problem,
          .what = is_on ? fmt::format("Job \"{}\" is periodic: its next launch is {}", id, next)
                        : fmt::format("The periodic block of job \"{}\" is not enabled", id),
-         .commands = {"nomadctl job periodic force " + id}});
+         .commands = {shell_command_for(facts, "job periodic force", {id})}});
   }
   for (const auto& group : job["TaskGroups"].items())
     if (group["Count"].number() == 0 && job["Type"].text() != "system")
       out.push_back(
           {.weight = Weight::note,
            .what = fmt::format("Group \"{}\" has a count of 0", group["Name"].text()),
-           .commands = {fmt::format("nomadctl job scale {} {} 1", id, group["Name"].text())}});
+           .commands = {shell_command_for(facts, "job scale", {id, group["Name"].text(), "1"})}});
 }
 
 void find_in_evaluations(const Facts& facts, std::vector<Finding>& out) {
@@ -76,14 +101,14 @@ void find_in_evaluations(const Facts& facts, std::vector<Finding>& out) {
   if (status == "failed")
     out.push_back(
         {.what = fmt::format("Evaluation {} failed: {}", id, (*newest)["StatusDescription"].text()),
-         .commands = {"nomadctl job eval " + job_id(facts)}});
+         .commands = {shell_command_for(facts, "job eval", {job_id(facts)})}});
   const auto waits = facts.now - (*newest)["CreateTime"].number();
   if (status == "pending" && (*newest)["WaitUntil"].is_null() && waits > waits_long)
-    out.push_back(
-        {.what
-         = fmt::format("Evaluation {} has waited {} for a scheduler", id, short_duration(waits)),
-         .details = {"Schedulers are busy, or pause_eval_broker holds evaluations back"},
-         .commands = {"nomadctl operator scheduler get-config", "nomadctl server members"}});
+    out.push_back({.what = fmt::format("Evaluation {} has waited {} for a scheduler", id,
+                                       short_duration(waits)),
+                   .details = {"Schedulers are busy, or pause_eval_broker holds evaluations back"},
+                   .commands = {shell_command("operator scheduler get-config"),
+                                shell_command("server members")}});
 }
 
 std::vector<Finding> diagnose(const Facts& facts) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/why/facts.hpp"
@@ -19,8 +20,20 @@ struct Finding {
   Weight weight = Weight::problem;
   std::string what;                     ///< A sentence, without a full stop.
   std::vector<std::string> details{};   ///< Lines.
-  std::vector<std::string> commands{};  ///< That help, to be typed as they stand.
+  std::vector<std::string> commands{};  ///< That help, to be typed into a shell as they stand.
 };
+
+/// A command of this program for a shell: `what` as it stands ("job history -p"), then `words`,
+/// which are others' texts, quoted where they have to be.
+std::string shell_command(std::string_view what, const std::vector<std::string>& words = {});
+/// The same of a namespace, which is named unless it is the default one.
+std::string shell_command_in(std::string_view ns,
+                             std::string_view what,
+                             const std::vector<std::string>& words = {});
+/// The same of the job's namespace.
+std::string shell_command_for(const Facts& facts,
+                              std::string_view what,
+                              const std::vector<std::string>& words = {});
 
 /// What weighs most comes first.
 std::vector<Finding> diagnose(const Facts& facts);

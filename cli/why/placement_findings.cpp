@@ -76,17 +76,17 @@ std::vector<std::string> commands_for(const Facts& facts,
   if (!metric["QuotaExhausted"].items().empty()) {
     const View ns{facts.ns};
     const auto quota = ns["Quota"].text();
-    if (quota.empty()) return {"nomadctl quota list"};
-    return {"nomadctl quota status " + quota,
-            "nomadctl job status -namespace " + ns["Name"].text()};
+    if (quota.empty()) return {shell_command("quota list")};
+    return {shell_command("quota status", {quota}),
+            shell_command_in(ns["Name"].text(), "job status")};
   }
   std::vector<std::string> commands;
   if (node.empty() || metric["NodesEvaluated"].number() == 0)
-    commands.emplace_back("nomadctl node status");
+    commands.push_back(shell_command("node status"));
   else
-    commands.push_back("nomadctl node status -verbose " + node);
+    commands.push_back(shell_command("node status -verbose", {node}));
   if (metric["NodesExhausted"].number() > 0)
-    commands.push_back("nomadctl job inspect " + View{facts.job}["ID"].text());
+    commands.push_back(shell_command_for(facts, "job inspect", {View{facts.job}["ID"].text()}));
   return commands;
 }
 

@@ -99,7 +99,7 @@ def normal(text, names):
 def pages():
     """What docs/why.md has behind each heading of a broken job, by the job's name."""
     with open(PAGE) as f:
-        return dict(re.findall(r"(?s)```\n\$ nomadctl why (\S+)\n(.*?)```", f.read()))
+        return dict(re.findall(r"(?s)```\n\$ nomadctl why (?:-\S+ )*(\S+)\n(.*?)```", f.read()))
 
 
 class WhyTest(harness.AgentTest):
@@ -138,7 +138,7 @@ class WhyTest(harness.AgentTest):
             with open(PAGE) as f:
                 text = f.read()
             with open(PAGE, "w") as f:
-                f.write(re.sub(rf"(?s)(```\n\$ nomadctl why {name}\n).*?```", lambda m: m[1] + page + "```", text))
+                f.write(re.sub(rf"(?s)(```\n\$ nomadctl why (?:-\S+ )*{name}\n).*?```", lambda m: m[1] + page + "```", text))
         self.assertEqual(pages()[name], page)
 
     def tell(self, name, text, *until):

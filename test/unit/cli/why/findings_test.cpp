@@ -52,6 +52,43 @@ TEST_CASE("why: jobs of which nothing is to run by themselves") {
   }
 }
 
+TEST_CASE("why: commands name the job's namespace, and a shell takes its name as one word") {
+  auto facts = test::facts_of_web();
+  facts.job.as_object()["Namespace"] = "team";
+  facts.job.as_object()["ID"] = "web;reboot";
+  facts.job.as_object()["Stop"] = true;
+  CHECK(test::told(diagnose(facts))
+        == ". Job \"web;reboot\" was stopped\n"
+           "  $ nomadctl job start -namespace=team 'web;reboot'\n"
+           "  $ nomadctl job history -p -namespace=team 'web;reboot'\n");
+  facts.job.as_object()["ID"] = "-x";
+  facts.job.as_object()["Namespace"] = "default";
+  CHECK(diagnose(facts).at(0).commands.at(0) == "nomadctl job start -- -x");
+}
+
+TEST_CASE("why: the parts of a page all name the namespace") {
+  auto facts = test::facts_of_web();
+  facts.job.as_object()["Namespace"] = "team";
+  facts.evaluations
+      = parse(R"([{"ID":"11111111-2","Status":"failed","StatusDescription":"x","CreateIndex":3,)"
+              R"("FailedTGAllocs":{"g":{"NodesExhausted":1}}}])");
+  facts.deployments = parse(R"([{"ID":"d","Status":"failed","StatusDescription":"y"}])");
+  facts.allocations
+      = parse("[" + test::failed_stub("11111111", R"([{"Type":"Terminated","ExitCode":1}])") + "]");
+  facts.checks["11111111-2222"] = parse(R"({"c":{"Status":"failure"}})");
+  std::vector<std::string> commands;
+  for (const auto& one : diagnose(facts))
+    commands.insert(commands.end(), one.commands.begin(), one.commands.end());
+  CHECK(commands
+        == std::vector<std::string>{"nomadctl job eval -namespace=team web", "nomadctl node status",
+                                    "nomadctl job inspect -namespace=team web",
+                                    "nomadctl alloc logs -stderr -namespace=team 11111111 t",
+                                    "nomadctl alloc status -namespace=team 11111111",
+                                    "nomadctl alloc checks -namespace=team 11111111",
+                                    "nomadctl deployment status -namespace=team d",
+                                    "nomadctl job history -p -namespace=team web"});
+}
+
 TEST_CASE("why: a periodic job says when it is launched next") {
   auto facts = test::facts_of_web();
   facts.job.as_object()["Periodic"]

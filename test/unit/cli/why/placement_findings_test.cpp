@@ -111,7 +111,7 @@ TEST_CASE("why: a quota is to blame, and no node") {
   CHECK(test::told(diagnose(facts)) == why + "  $ nomadctl quota list\n");
   facts.ns = parse(R"({"Name":"ops","Quota":"small"})");
   CHECK(test::told(diagnose(facts))
-        == why + "  $ nomadctl quota status small\n  $ nomadctl job status -namespace ops\n");
+        == why + "  $ nomadctl quota status small\n  $ nomadctl job status -namespace=ops\n");
 }
 
 TEST_CASE("why: without a node there is a list of them to look at") {

@@ -46,8 +46,8 @@ TEST_CASE_FIXTURE(Why, "why: the page of a job, with what its task wrote at its 
            "    N/A  Terminated\n"
            "    Its last lines:\n"
            "    | panic: no\\x1b[2J\n"
-           "    Try: nomadctl alloc logs -stderr 11111111 t\n"
-           "         nomadctl alloc status 11111111\n");
+           "    Try: nomadctl alloc logs -stderr -namespace=ops 11111111 t\n"
+           "         nomadctl alloc status -namespace=ops 11111111\n");
   CHECK(asked.at(2) == "GET /v1/job/web?namespace=ops");
 }
 
@@ -93,7 +93,8 @@ TEST_CASE_FIXTURE(Why, "why: of an allocation, by the beginning of its id") {
   const auto page = boost::json::parse(out);
   CHECK(page.at("AllocID") == alloc_id.c_str());
   CHECK(page.at("Findings").at(0).at("Weight") == "problem");
-  CHECK(page.at("Findings").at(0).at("Commands").at(1) == "nomadctl alloc status 11111111");
+  CHECK(page.at("Findings").at(0).at("Commands").at(1)
+        == "nomadctl alloc status -namespace=ops 11111111");
 }
 
 TEST_CASE_FIXTURE(Why, "why: what is neither is said") {
