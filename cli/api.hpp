@@ -58,7 +58,8 @@ struct Answer {
 
 class Api {
 public:
-  /// Also chooses the colour. `answer_timeout`: for each exchange but streams; 0: none.
+  /// Also chooses the colour. `answer_timeout`: for each exchange, of a stream until its answer
+  /// begins; 0: none.
   static Result<Api> make(const CommonFlags& flags, std::chrono::milliseconds answer_timeout = {});
 
   /// GET of a path below the root ("/v1/jobs"), each of whose segments is escaped already.

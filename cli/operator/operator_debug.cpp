@@ -26,6 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+/// For an answer, besides what a profile takes: an agent that hangs does not hold up the capture.
+constexpr std::chrono::seconds answer_timeout{30};
+
 struct DebugOptions : ApiCommand {
   using ApiCommand::ApiCommand;
 
@@ -273,8 +276,13 @@ Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
   const auto topics
       = NOMAD_TRY(parse_event_topics(command.event_topic).within("Error parsing event topics"));
   if (command.event_index < 0) return mistake("Event stream index must be greater than zero");
-  auto api = NOMAD_TRY(Api::make(command.common).within("Error creating API client"));
-  auto profiles = NOMAD_TRY(Api::make(command.common).within("Error creating API client"));
+  const auto profile_timeout
+      = std::chrono::duration_cast<std::chrono::milliseconds>(times.pprof_duration)
+        + answer_timeout;
+  auto api
+      = NOMAD_TRY(Api::make(command.common, answer_timeout).within("Error creating API client"));
+  auto profiles
+      = NOMAD_TRY(Api::make(command.common, profile_timeout).within("Error creating API client"));
   NOMAD_TRY(api.get("/v1/agent/self").within("Failed to retrieve agent information"));
   std::cout << fmt::format(
       "Starting debugger...\n\n        Interval: {}\n        Duration: {}\n  pprof Interval: {}\n  "

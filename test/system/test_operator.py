@@ -184,14 +184,17 @@ class LookTest(OperatorCase):
             self.assertEqual(1, follower.run("operator", "snapshot", "inspect", saved + "x").returncode)
 
         with self.subTest("debug"):
-            for asked, found in (("all", {"s0.global", "s1.global", "s2.global"}),
-                                 ("leader", {"leader"}), ("s0,s2.global", {"s0.global", "s2.global"})):
+            # Profiles are taken one after the other, of a second each.
+            for asked, found, seconds in (("all", {"s0.global", "s1.global", "s2.global"}, "5s"),
+                                          ("leader", {"leader"}, "3s"), ("s0,s2.global", {"s0.global", "s2.global"}, "4s")):
                 with tempfile.TemporaryDirectory(dir=self.cluster.root) as output:
-                    self.ok(follower, "operator", "debug", "-duration", "1s", "-interval", "1s",
-                            "-server-id", asked, "-output", output)
+                    self.ok(follower, "operator", "debug", "-duration", seconds, "-interval", seconds,
+                            "-pprof-interval", "1s", "-server-id", asked, "-output", output)
                     logs = glob.glob(output + "/*/servers/*.log")
                     self.assertEqual(found, {os.path.basename(path)[:-len(".log")] for path in logs})
                     self.assertEqual([], glob.glob(output + "/**/*.error", recursive=True))
+                    profiles = glob.glob(output + "/*/servers/*/profile_0000.prof")
+                    self.assertEqual(found, {os.path.basename(os.path.dirname(path)) for path in profiles})
                     for name in ("actors", "decisions", "agent-plugins"):
                         self.assertTrue(glob.glob(output + f"/*/intervals/0000/{name}.json"), name)
 

@@ -33,7 +33,7 @@ struct Debugged : test::FakeAgent {
 
   int collect(std::vector<std::string> arguments = {}) {
     archive = folder.file(std::to_string(++collected));
-    for (const auto& one : {"-duration=200ms", "-interval=200ms", "-output"})
+    for (const auto& one : {"-duration=250ms", "-interval=250ms", "-output"})
       arguments.emplace_back(one);
     arguments.push_back(archive);
     return run(run_operator_debug, arguments);
@@ -77,6 +77,14 @@ TEST_CASE_FIXTURE(Debugged, "operator debug: one that gives no profile is asked 
   CHECK(file("nodes/n1/profile_0000.prof.error")
         == "Unexpected response code: 403 (Permission denied)\n");
   CHECK(file("nodes/n1/profile_0001.prof.error") == "none");
+}
+
+TEST_CASE_FIXTURE(Debugged, "operator debug: no profile is begun when the capture has ended") {
+  archive = folder.file("short");
+  REQUIRE(run(run_operator_debug, {"-duration=1us", "-interval=1us", "-output", archive}) == 0);
+  CHECK(!has_asked("GET /v1/agent/pprof/profile"));
+  CHECK(file("nodes/n1/profile_0000.prof.error")
+        == "the capture had ended before it was this agent's turn\n");
 }
 
 TEST_CASE_FIXTURE(Debugged, "operator debug: nodes are as many as allowed, 0 for all") {
