@@ -26,19 +26,31 @@ constexpr std::array secret_members = std::to_array<std::string_view>(
 
 void leave_out_secrets(boost::json::value& value);
 
+/// A job's groups are a list; those of a deployment are counts by their names.
+bool is_job(const boost::json::object& object) {
+  const auto* const groups = object.if_contains("TaskGroups");
+  return groups != nullptr && groups->is_array();
+}
+
+void keep_identity(boost::json::object& job) {
+  boost::json::object kept;
+  for (const auto name : kept_of_jobs)
+    if (const auto* member = job.if_contains({name.data(), name.size()}))
+      kept[boost::json::string_view{name.data(), name.size()}] = *member;
+  job = std::move(kept);
+}
+
 void leave_out_secrets(boost::json::object& object) {
-  if (object.contains("TaskGroups")) {
-    boost::json::object kept;
-    for (const auto name : kept_of_jobs)
-      if (const auto* member = object.if_contains({name.data(), name.size()}))
-        kept[boost::json::string_view{name.data(), name.size()}] = *member;
-    object = std::move(kept);
-    return;
-  }
+  if (is_job(object)) return keep_identity(object);
   for (const auto name : secret_members)
     object.erase({name.data(), name.size()});
-  for (auto& member : object)
-    leave_out_secrets(member.value());
+  for (auto& member : object) {
+    auto* const job = member.key() == "Job" ? member.value().if_object() : nullptr;
+    if (job != nullptr)
+      keep_identity(*job);
+    else
+      leave_out_secrets(member.value());
+  }
 }
 
 void leave_out_secrets(boost::json::value& value) {

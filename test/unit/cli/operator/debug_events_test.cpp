@@ -46,6 +46,21 @@ TEST_CASE("debug events: a line for each, without what may be secret") {
            "\n");
 }
 
+TEST_CASE("debug events: a deployment is kept, whose groups are counts") {
+  const std::string deployment
+      = R"({"Topic":"Deployment","Payload":{"Deployment":{"ID":"d","Status":"running",)"
+        R"("TaskGroups":{"g":{"DesiredTotal":2,"HealthyAllocs":1}}}}})";
+  CHECK(event_lines(R"({"Events":[)" + deployment + "]}").value() == deployment + "\n");
+}
+
+TEST_CASE("debug events: of a job that has no groups no more is kept") {
+  CHECK(event_lines(R"({"Events":[{"Topic":"Job","Payload":{"Job":{"ID":"web","TaskGroups":null,)"
+                    R"("Meta":{"m":"hidden"}}}}]})")
+            .value()
+        == R"({"Topic":"Job","Payload":{"Job":{"ID":"web"}}})"
+           "\n");
+}
+
 TEST_CASE("debug events: heartbeats are no events, and half a line is an error") {
   CHECK(event_lines("{}").value().empty());
   CHECK(event_lines("[]").value().empty());
