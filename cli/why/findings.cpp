@@ -7,6 +7,7 @@
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/programs.hpp"
+#include "runtime/base/saturated.hpp"
 #include "runtime/text/shell_word.hpp"
 
 namespace nomad::cli::why {
@@ -16,6 +17,17 @@ constexpr std::int64_t waits_long = 10'000'000'000;
 
 std::string job_id(const Facts& facts) {
   return View{facts.job}["ID"].text();
+}
+
+Finding failed_evaluation(const Facts& facts, const View& eval) {
+  return {.what = fmt::format("Evaluation {} failed: {}", shown_id(eval["ID"].text(), false),
+                              eval["StatusDescription"].text()),
+          .commands = {shell_command_for(facts, "job eval", {job_id(facts)})}};
+}
+
+/// From when on a scheduler may take an evaluation that has no `WaitUntil`; Unix nanoseconds.
+std::int64_t due_at(const View& eval) {
+  return saturated_sum(eval["CreateTime"].number(), eval["Wait"].number());
 }
 
 }  // namespace
@@ -96,19 +108,25 @@ void find_in_evaluations(const Facts& facts, std::vector<Finding>& out) {
   const auto newest = std::ranges::max_element(
       evals, {}, [](const View& eval) { return eval["CreateIndex"].number(); });
   if (newest == evals.end()) return;
-  const auto id = shown_id((*newest)["ID"].text(), false);
   const auto status = (*newest)["Status"].text();
-  if (status == "failed")
+  if (status == "failed") out.push_back(failed_evaluation(facts, *newest));
+  if (status != "pending") return;
+  const auto due = due_at(*newest);
+  if ((*newest)["TriggeredBy"].text() == "failed-follow-up")
+    for (const auto& eval : evals)
+      if (eval["ID"].text() == (*newest)["PreviousEval"].text()) {
+        out.push_back(failed_evaluation(facts, eval));
+        if (due > facts.now)
+          out.back().details.push_back("Another one follows at " + clock_time(due));
+      }
+  const auto waits = facts.now - due;
+  if ((*newest)["WaitUntil"].is_null() && waits > waits_long)
     out.push_back(
-        {.what = fmt::format("Evaluation {} failed: {}", id, (*newest)["StatusDescription"].text()),
-         .commands = {shell_command_for(facts, "job eval", {job_id(facts)})}});
-  const auto waits = facts.now - (*newest)["CreateTime"].number();
-  if (status == "pending" && (*newest)["WaitUntil"].is_null() && waits > waits_long)
-    out.push_back({.what = fmt::format("Evaluation {} has waited {} for a scheduler", id,
-                                       short_duration(waits)),
-                   .details = {"Schedulers are busy, or pause_eval_broker holds evaluations back"},
-                   .commands = {shell_command("operator scheduler get-config"),
-                                shell_command("server members")}});
+        {.what = fmt::format("Evaluation {} has waited {} for a scheduler",
+                             shown_id((*newest)["ID"].text(), false), short_duration(waits)),
+         .details = {"Schedulers are busy, or pause_eval_broker holds evaluations back"},
+         .commands
+         = {shell_command("operator scheduler get-config"), shell_command("server members")}});
 }
 
 std::vector<Finding> diagnose(const Facts& facts) {

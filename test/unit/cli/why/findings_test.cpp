@@ -1,5 +1,6 @@
 #include "cli/why/findings.hpp"
 
+#include "cli/output/layout.hpp"
 #include "test/unit/cli/why/why_fixture.hpp"
 
 using namespace nomad;
@@ -114,6 +115,26 @@ TEST_CASE("why: evaluations that fail or wait") {
   facts.now = 100'000'000'000;
   facts.evaluations.as_array()[0].as_object()["WaitUntil"] = "2026-01-01T00:00:00Z";
   CHECK(diagnose(facts).empty());
+}
+
+TEST_CASE("why: what follows a failed evaluation waits, and the failure is told") {
+  auto facts = test::facts_of_web();
+  facts.evaluations = parse(
+      R"([{"ID":"11111111-2","Status":"failed","StatusDescription":"too often","CreateIndex":3},)"
+      R"({"ID":"22222222-2","Status":"pending","TriggeredBy":"failed-follow-up","CreateIndex":4,)"
+      R"("PreviousEval":"11111111-2","CreateTime":1000000000,"Wait":120000000000}])");
+  auto found = diagnose(facts);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].what == "Evaluation 11111111 failed: too often");
+  CHECK(found[0].details
+        == std::vector<std::string>{"Another one follows at " + clock_time(121'000'000'000)});
+  CHECK(found[0].commands == std::vector<std::string>{"nomadctl job eval web"});
+
+  facts.now = 141'000'000'000;  // 20 seconds behind its time
+  found = diagnose(facts);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].details.empty());
+  CHECK(found[1].what == "Evaluation 22222222 has waited 20s for a scheduler");
 }
 
 TEST_CASE("why: problems come before warnings, and these before notes") {
