@@ -120,8 +120,9 @@ public:
       if (!is_wanted(options_.node_id, id)) continue;
       if (!options_.node_class.empty() && node["NodeClass"].text() != options_.node_class) continue;
       if (options_.max_nodes > 0 && taken++ == options_.max_nodes) return;
-      ask("nodes/" + id + ".json", "/v1/node/" + segment(id));
-      if (node["Status"].text() == "ready") follow({"nodes/" + id, {"node_id", id}});
+      const auto folder = folder_of("nodes", id);
+      ask(folder + ".json", "/v1/node/" + segment(id));
+      if (node["Status"].text() == "ready") follow({folder, {"node_id", id}});
     }
   }
 
@@ -135,7 +136,7 @@ public:
       const auto name = member["Name"].text();
       if (member["Status"].text() == "alive" && member["Tags"]["region"].text() == own_region
           && is_wanted(options_.server_id, name))
-        follow({"servers/" + name, {"server_id", name}});
+        follow({folder_of("servers", name), {"server_id", name}});
     }
   }
 
@@ -163,6 +164,11 @@ private:
     for (const auto part : split(wanted, ','))
       if (!part.empty() && id.starts_with(part)) return true;
     return false;
+  }
+
+  /// Others choose the names of agents: none leads out of the archive.
+  static std::string folder_of(std::string_view kind, std::string_view name) {
+    return fmt::format("{}/{}", kind, segment(name));
   }
 
   void follow(DebugStreams::Agent agent) {

@@ -87,6 +87,19 @@ TEST_CASE_FIXTURE(Debugged, "operator debug: no profile is begun when the captur
         == "the capture had ended before it was this agent's turn\n");
 }
 
+TEST_CASE_FIXTURE(Debugged, "operator debug: no agent's name leads out of the directory") {
+  answer("GET /v1/agent/members",
+         R"({"ServerRegion":"global","Members":[{"Name":"../../../out","Status":"alive",)"
+         R"("Tags":{"region":"global"}}]})");
+  answer("GET /v1/nodes", R"([{"ID":"../up","Status":"ready"}])");
+  REQUIRE(collect() == 0);
+  CHECK(file("servers/..%2F..%2F..%2Fout.log") == "a line\n");
+  CHECK(file("servers/..%2F..%2F..%2Fout/profile_0000.prof") == "a profile");
+  CHECK(file("nodes/..%2Fup.log") == "a line\n");
+  CHECK(has_asked("GET /v1/agent/monitor?server_id=..%2F..%2F..%2Fout"));
+  CHECK(!std::filesystem::exists(folder.file("out.log")));
+}
+
 TEST_CASE_FIXTURE(Debugged, "operator debug: nodes are as many as allowed, 0 for all") {
   REQUIRE(collect({"-max-nodes=1"}) == 0);
   CHECK(!has_asked("GET /v1/node/n2"));
