@@ -84,7 +84,9 @@ void DevSession::state(const View& allocations, const View& evaluations, const V
 }
 
 void DevSession::look_at_end(const View& allocations, const View& jobs) {
-  const auto allocs = allocations.items();
+  auto allocs = allocations.items();
+  std::erase_if(allocs,
+                [this](const View& alloc) { return forgotten_.contains(alloc["ID"].text()); });
   const bool all_ended = std::ranges::all_of(allocs, is_terminal);
   if (!all_ended) return;
   if (phase_ == Phase::ending) {

@@ -233,6 +233,25 @@ TEST_CASE("dev: once, a failed allocation that was replaced is no failure") {
   CHECK(dev.wants() == "finish 0");
 }
 
+TEST_CASE("dev: once, what failed before the file was saved is no failure") {
+  Played dev{true};
+  dev.run();
+  dev.read();
+  CHECK(dev.wants().ends_with(", stop"));
+  const auto before = Played::alloc("a", "failed");
+  dev.state(before, "dead");
+  CHECK(dev.wants() == "register");
+  dev.session.registered();
+  dev.state(before, "dead");  // nothing of the new run is there yet
+  CHECK(dev.wants().empty());
+  dev.state(before + "," + Played::alloc("b", "complete"), "dead");
+  CHECK(dev.wants() == "follow t, stop");
+  dev.state(before + "," + Played::alloc("b", "complete"), "dead");
+  CHECK(dev.wants() == "end agent");
+  dev.session.agent_ended("");
+  CHECK(dev.wants() == "finish 0");
+}
+
 TEST_CASE("dev: once, a job that is refused is the end") {
   Played dev{true};
   dev.read();
