@@ -56,12 +56,15 @@ class Dev:
         self.process = subprocess.Popen([harness.BINARY, "dev", *flags, self.path], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
+        self.reads_on = True
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
     def read(self):
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
+            if not self.reads_on:
+                return self.process.stdout.close()
 
     def save(self, text):
         """As editors do: another file in its place."""
@@ -83,6 +86,10 @@ class Dev:
                 if "-dev" in words and parent_of(pid) == self.process.pid:
                     return words
         return []
+
+    def directories(self):
+        """Where its agent keeps its state and its allocations."""
+        return [word.split("=", 1)[1] for word in self.agent_words() if word.startswith(("-data-dir=", "-alloc-dir="))]
 
     def end(self, *signals):
         for number in signals:
@@ -131,7 +138,7 @@ class DevTest(unittest.TestCase):
     def test_a_save_runs_the_job_anew_and_ctrl_c_ends_all(self):
         run = self.dev(JOB % ("service", "echo first; exec sleep 4242.5"))
         run.expect("t | first")
-        directories = [word.split("=", 1)[1] for word in run.agent_words() if word.startswith(("-data-dir=", "-alloc-dir="))]
+        directories = run.directories()
         self.assertEqual([True, True], [os.path.isdir(path) for path in directories])
         run.save(JOB % ("service", "echo second; exec sleep 4242.5"))
         run.expect("t | second")
@@ -164,6 +171,18 @@ class DevTest(unittest.TestCase):
         time.sleep(0.5)  # of the same signal twice at once one might be lost
         self.assertEqual(0, run.end(signal.SIGINT), run.lines)
         self.assertLess(time.monotonic() - begun, 25, "kill_timeout is 30 s")
+
+    def test_it_goes_on_when_nobody_reads(self):
+        run = self.dev(JOB % ("service", "echo up; while sleep 0.1; do echo more; done"))
+        run.expect("t | up")
+        directories = run.directories()
+        run.reads_on = False
+        run.reader.join(10)
+        self.assertTrue(run.process.stdout.closed)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            run.process.wait(1)
+        self.assertEqual(0, run.end(signal.SIGINT))
+        self.assertEqual([False, False], [os.path.exists(path) for path in directories])
 
     def test_what_cannot_be_placed_is_explained(self):
         run = self.dev((JOB % ("service", "true")).replace("memory = 16", "memory = 99000000"))
