@@ -371,7 +371,7 @@ TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<T
 HookEntry template_hook(TemplateHookParts parts) {
   return {.name = "template",
           .phases = {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::EXITED, HookPhase::STOP},
-          .reads_environment = {HookPhase::PRESTART},
+          .reads_environment = {HookPhase::PRESTART, HookPhase::POSTSTART},
           .patience = start_patience,
           .wanted = [](const HookScope& scope) { return templates_of(scope).size() > 0; },
           .spawn =
