@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <mutex>
+#include <optional>
 
 #include "actors/api/allocs/alloc_json.hpp"
 #include "actors/api/cluster/node_json.hpp"
@@ -130,15 +131,15 @@ Result<> may_follow(const access::Principal& who,
 /// One client of the stream. Shared by whoever may wake it.
 class Subscriber : public std::enable_shared_from_this<Subscriber> {
 public:
-  Subscriber(std::shared_ptr<Context> context,
-             access::Principal who,
+  Subscriber(Call call,
              net::BodyStream body,
              std::vector<TopicFilter> topics,
              std::string ns,
              std::uint64_t index)
-      : context_{std::move(context)},
+      : context_{call.context},
         events_{context_->state.store->events()},
-        who_{std::move(who)},
+        who_{call.asking.who},
+        call_{std::move(call)},
         body_{std::move(body)},
         topics_{std::move(topics)},
         ns_{std::move(ns)},
@@ -184,8 +185,9 @@ private:
     if (authenticator.is_fresh(who_)) return send_news();
     authenticator.resolve(who_, [self = shared_from_this()](Result<access::Principal> who) {
       if (!who && who.error().code == Errc::overloaded) return self->pump_later();
-      const bool may_go_on = who && may_follow(*who, self->topics_, self->ns_);
-      if (!may_go_on) return self->end();
+      if (!who) return self->refuse(who.error());
+      if (const auto allowed = may_follow(*who, self->topics_, self->ns_); !allowed)
+        return self->refuse(allowed.error());
       {
         const std::lock_guard lock{self->guard_};
         self->who_ = std::move(*who);
@@ -213,10 +215,7 @@ private:
       return;
     }
     for (const auto& batch : page->batches)
-      if (const auto line = render(*batch); !line.empty() && !send(line)) {
-        end();
-        return;
-      }
+      if (const auto line = render(*batch); !line.empty() && !send(line)) return end(false);
     after_ = page->next_after;
     {
       const std::lock_guard lock{guard_};
@@ -247,7 +246,7 @@ private:
       const std::lock_guard lock{guard_};
       taken = body_.write({}, [self = shared_from_this()] { self->schedule(); });
     }
-    if (!taken) end();
+    if (!taken) end(false);
   }
 
   /// The line of a batch; "" when nothing in it is wanted.
@@ -287,28 +286,43 @@ private:
     context_->timers.call_after(event_heartbeat, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;
-      if (!self->send("{}\n")) return self->end();
+      if (!self->send("{}\n")) return self->end(false);
       self->beat_later();
     });
   }
 
   void end(bool properly = true) {
-    net::BodyStream ended;
+    if (auto ended = let_go(); ended && !properly) ended->body.abort();
+  }
+
+  void refuse(const Error& why) {
+    if (auto ended = let_go()) break_off(ended->call, ended->body, why);
+  }
+
+  struct Ended {
+    Call call;
+    net::BodyStream body;
+  };
+
+  /// What it was answered by, once: whose exchange holds this until it is abandoned or over.
+  std::optional<Ended> let_go() {
+    std::optional<Ended> ended;
     std::uint64_t waiter = 0;
     {
       const std::lock_guard lock{guard_};
-      if (std::exchange(is_done_, true)) return;
-      ended = std::move(body_);
+      if (std::exchange(is_done_, true)) return ended;
+      ended.emplace(Ended{std::move(call_), std::move(body_)});
       waiter = waiter_;
     }
     if (waiter != 0) events_.forget(waiter);
-    if (!properly) ended.abort();
+    return ended;
   }
 
   std::shared_ptr<Context> context_;
   state::Store::Events& events_;
   std::mutex guard_;
   access::Principal who_;  ///< Changed by `pump` alone, under the lock.
+  Call call_;
   net::BodyStream body_;
   const std::vector<TopicFilter> topics_;
   const std::string ns_;
@@ -332,8 +346,8 @@ Outcome stream_events(Call& call) {
   if (!call.context->state.store) return no_leader();
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
-  std::make_shared<Subscriber>(call.context, call.asking.who, std::move(body), std::move(topics),
-                               options.ns, index)
+  std::make_shared<Subscriber>(std::move(call), std::move(body), std::move(topics), options.ns,
+                               index)
       ->start();
   return later;
 }

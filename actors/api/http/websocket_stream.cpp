@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/api/allocs/exec_handshake.hpp"
+#include "actors/api/http/json_out.hpp"
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/net/http/exchange.hpp"
@@ -228,6 +229,15 @@ Outcome over_websocket(Call& call, std::function<Outcome(Call&)> run) {
 
 Outcome stream_as_asked(Call& call, std::function<Outcome(Call&)> run) {
   return call.request().upgrade().empty() ? run(call) : over_websocket(call, std::move(run));
+}
+
+void break_off(Call& call, net::BodyStream& body, const Error& why) {
+  std::string line;
+  JsonObject{line}.text("Error", why.what);
+  body.write(line + '\n');
+  // A websocket closes with it. Elsewhere the answer has begun, and this is nothing.
+  call.responder.send(to_response(Answer::error(why), call.request()));
+  body.abort();
 }
 
 }  // namespace nomad::api

@@ -20,4 +20,10 @@ Outcome over_websocket(Call& call, std::function<Outcome(Call&)> run);
 /// `run` as it is, or over a websocket if the request asks for one.
 Outcome stream_as_asked(Call& call, std::function<Outcome(Call&)> run);
 
+/// Ends a stream of JSON lines whose rest its client does not get: by a last line `{"Error":…}` as
+/// far as one can still be sent, and so that it is no stream's proper end: a websocket closes as if
+/// the request had failed, another body is cut. `call` is that by whose responder `body` was
+/// opened.
+void break_off(Call& call, net::BodyStream& body, const Error& why);
+
 }  // namespace nomad::api

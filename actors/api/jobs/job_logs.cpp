@@ -169,7 +169,7 @@ private:
           NOMAD_TRY(authorize(who, Capability::read_logs, {ns}));
           return {};
         },
-        in_turn([](JobLogs& self, const Error&) { self.end(); }));
+        in_turn([](JobLogs& self, const Error& why) { self.refuse(why); }));
     look();
     tick_later();
     pump();
@@ -383,7 +383,7 @@ private:
 
   void send(std::string_view text) {
     ticks_since_sent_ = 0;
-    if (!is_done_ && !body_.write(text)) end();
+    if (!is_done_ && !body_.write(text)) end(false);
   }
 
   /// An empty piece is drained when everything before it is.
@@ -393,7 +393,7 @@ private:
                                      self.is_waiting_ = false;
                                      self.pump();
                                    }));
-    if (!taken) end();
+    if (!taken) end(false);
   }
 
   // -- time and end
@@ -420,12 +420,20 @@ private:
     if (merge_.is_over() && waiting_.empty() && (!query_.lines.follow || job_has_ended_)) end();
   }
 
-  void end() {
+  /// He may not read them any more.
+  void refuse(const Error& why) {
+    if (is_done_) return;
+    break_off(call_, body_, why);
+    end();
+  }
+
+  void end(bool properly = true) {
     if (std::exchange(is_done_, true)) return;
     subscription_ = {};
     waiting_.clear();
     for (auto& log : logs_)
       if (const auto exchange = std::exchange(log.exchange, {})) exchange->abandon();
+    if (!properly) body_.abort();
     body_.close();
     itself_.reset();
   }

@@ -142,6 +142,7 @@ class OneAgentTest(unittest.TestCase):
         wait_until(lambda: follower.lines() == ["here"], what="the line")
         self.agent.good("DELETE", f"/v1/acl/token/{reader['AccessorID']}")
         wait_until(lambda: follower.is_over, what="the end of whose token is gone")
+        self.assertEqual(["Error"], list(follower.frames[-1]), "it does not look complete")
 
     def test_a_client_that_does_not_read_holds_up_nobody_and_little_memory(self):
         self.agent.register(shell_job("flood", "while :; do seq 1 10000; done"))

@@ -98,7 +98,8 @@ class GuardedTest(unittest.TestCase):
         self.assertEqual("here", next(streams[1].lines())["Line"])
         self.agent.good("DELETE", f"/v1/acl/token/{reader['AccessorID']}")
         for stream in streams:
-            self.assertEqual((1000, ""), stream.end())
+            last = list(stream.lines())[-1]
+            self.assertEqual((1008, {"Error": stream.reason}), (stream.code, last))
 
     def test_logs(self):
         self.agent.register(shell_job("lines", "seq 1 5000", kind="batch"))
