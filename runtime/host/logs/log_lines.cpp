@@ -73,9 +73,11 @@ std::uint64_t bytes_to_skip(const std::vector<LogFile>& files, const LineOptions
   if (options.tail && !options.wanted && !options.since)
     return total - std::min<std::uint64_t>(total, LogLines::most_tail_bytes);
   std::uint64_t skipped = 0;
-  if (options.since)
-    for (const auto& file : files)
-      if (file.modified < *options.since) skipped += file.size;
+  for (const auto& file : files) {
+    // What is before the first that is not older, and no more: skipped is from the begin on.
+    if (!options.since || file.modified >= *options.since) break;
+    skipped += file.size;
+  }
   return skipped;
 }
 

@@ -204,6 +204,14 @@ TEST_CASE("log lines: a page is bounded, also of very short lines") {
   CHECK(page->lines.size() <= 1'100);
 }
 
+TEST_CASE("log lines: since a time, with an older file behind one that was written to again") {
+  const TimedLogs logs;
+  logs.write(0, "a\nb\n", 300);
+  logs.write(1, "c\n", 100);
+  auto lines = logs.open({.since = time_base + 200 * one_second, .begun = time_base});
+  CHECK(shown_lines(lines) == "300 file b\nall\n");
+}
+
 TEST_CASE("log lines: a page ends when looking for lines has cost enough, and nothing is missing") {
   const TimedLogs logs;
   logs.write(0, "a\nb\nc\n", 100);
