@@ -62,12 +62,13 @@ struct Logged : ApiFixture {
   }
 };
 
-/// What comes of a stream until it holds `until`, or ends.
+/// What comes of a stream until it holds `until`; where it ends before, how is said behind it.
 std::string read_until(net::ResponseStream& stream, std::string_view until) {
   std::string all;
   while (all.find(until) == std::string::npos) {
     const auto piece = stream.read(10s);
-    if (!piece || piece->empty()) break;
+    if (!piece) return all + '(' + piece.error().what + ')';
+    if (piece->empty()) return all + "(end)";
     all += *piece;
   }
   return all;
@@ -119,7 +120,9 @@ TEST_CASE("job logs: who follows hears what comes, that all has been told, and t
   fixture.report(schema::ClientStatus::COMPLETE);
   fixture.state().deregister("web", false);
   fixture.played->refusal = Error{Errc::not_found, "gone"};
-  CHECK(read_until(*stream, "never").find("Error") == std::string::npos);
+  const auto rest = read_until(*stream, "never");
+  CHECK(rest.ends_with("(end)"));
+  CHECK(rest.find("Error") == std::string::npos);
 }
 
 TEST_CASE("job logs: what is wrong with the request") {
