@@ -1,6 +1,7 @@
 // The logs of a job: whose lines, in which order, while it is followed, and for whom.
 #include "actors/api/jobs/job_logs.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -26,10 +27,10 @@ struct Logged : ApiFixture {
     report(schema::ClientStatus::RUNNING);
   }
 
-  void report(schema::ClientStatus status) {
-    state().run([status](auto command) {
+  void report(schema::ClientStatus status, const std::string& id = own_alloc) {
+    state().run([status, &id](auto command) {
       auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(text(own_alloc));
+      alloc.setId(text(id));
       alloc.setClientStatus(status);
       auto task = alloc.initTaskStates(1)[0];
       task.setKey("server");
@@ -102,6 +103,23 @@ TEST_CASE("job logs: a task that has written nothing yet is no mistake, one that
   CHECK(fixture.lines("").empty());
   fixture.played->refusal = Error{Errc::not_found, "Unknown allocation"};
   CHECK(fixture.lines("") == "(Unknown allocation) ");
+}
+
+TEST_CASE(
+    "job logs: what is beyond those read at once is read when they end, as it was asked for") {
+  Logged fixture;
+  fixture.write("stdout.0", "one\ntwo\n");
+  const unsigned others = 60;  // newer, of which the node knows nothing
+  for (unsigned i = 0; i < others; ++i) {
+    const auto id = uuid(100 + i);
+    fixture.state().place({{.id = id, .job = "web", .node = own_node}});
+    fixture.report(schema::ClientStatus::RUNNING, id);
+  }
+
+  const auto all = fixture.lines("?tail=1");
+  CHECK(all.ends_with(") two "));
+  CHECK(all.find("one") == std::string::npos);
+  CHECK(static_cast<unsigned>(std::ranges::count(all, '(')) == others);
 }
 
 TEST_CASE("job logs: who follows hears what comes, that all has been told, and the end") {
