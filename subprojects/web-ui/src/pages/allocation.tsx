@@ -2,8 +2,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { CodeView } from "../parts/code.tsx";
+import { taskFollower } from "../parts/follow.ts";
 import { History } from "../parts/history.tsx";
-import { LogView, taskFollower } from "../parts/log.tsx";
+import { LogView } from "../parts/log.tsx";
 import { ActionButton, Ago, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
 import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
 import { jobLink, link, place } from "../shell/router.ts";

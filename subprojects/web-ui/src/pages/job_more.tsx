@@ -2,8 +2,9 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Panel, Table } from "../parts/parts.tsx";
+import { taskFollower } from "../parts/follow.ts";
 import { jobFollower } from "../parts/job_log.ts";
-import { LogView, taskFollower } from "../parts/log.tsx";
+import { LogView } from "../parts/log.tsx";
 import { link } from "../shell/router.ts";
 import { word } from "../store/api.ts";
 import { useData } from "../store/data.ts";

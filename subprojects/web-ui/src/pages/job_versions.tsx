@@ -7,26 +7,22 @@ import type { JobDiff } from "../pure/diff.ts";
 import { milliseconds } from "../pure/units.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
+import { valuesOf, type GivenValues } from "../pure/variable_values.ts";
 import { useWhyNot } from "../store/may.ts";
 import type { JobProps } from "./job.tsx";
 import type { Job } from "./job_types.ts";
 import { useState } from "preact/hooks";
 
-interface Submission {
-  Source: string;
-  Format: string;
-  Variables: string;
-}
-
 export function DefinitionTab({ path, ns, job, id }: JobProps & { job: Job | undefined }): JSX.Element {
-  const submission = useData<Submission>(job ? `${path}/submission` : null, { namespace: ns, version: job?.Version });
+  const submission = useData<GivenValues>(job ? `${path}/submission` : null, { namespace: ns, version: job?.Version });
   const { value, error } = submission;
   const isMissing = error?.status === 404;
+  const values = value ? valuesOf(value) : "";
   return <section class="panel" aria-label="Definition">
     <div class="actions"><h2>Definition</h2><span class="faint">{isMissing ? "It was submitted without its text; this is what the servers know" : value ? `version ${job?.Version}, as it was submitted` : ""}</span>
       <span class="grow" /><a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a></div>
     {value ? <CodeView label="Definition" text={value.Source} /> : null}
-    {value?.Variables ? <><h3>Variables</h3><CodeView label="Variables" text={value.Variables} /></> : null}
+    {values ? <><h3>Variables</h3><CodeView label="Variables" text={values} /></> : null}
     {isMissing && job ? <CodeView label="Definition" text={JSON.stringify(job, null, 2)} /> : null}
     {error && !isMissing ? <p class="trouble">{error.status === 403 ? `This needs read-job in namespace ${ns}` : error.message}</p> : null}
   </section>;

@@ -6,6 +6,7 @@ import type { Editor } from "../parts/editor.ts";
 import { ActionButton, Choice, Heading, Table } from "../parts/parts.tsx";
 import { lineOf } from "../pure/parse_error.ts";
 import type { JobDiff } from "../pure/diff.ts";
+import { valuesOf, type GivenValues } from "../pure/variable_values.ts";
 import { go, jobLink, place } from "../shell/router.ts";
 import { get, said, send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
@@ -75,8 +76,9 @@ export function RunPage(): JSX.Element {
   useEffect(() => {
     let isCurrent = true;
     void (async () => {
-      const [{ makeEditor }, text] = await Promise.all([import("../parts/editor.ts"), edited ? textOf(edited, ns, setVariables, setError) : draft()]);
+      const [{ makeEditor }, { text, values }] = await Promise.all([import("../parts/editor.ts"), edited ? textOf(edited, ns, setError) : draft()]);
       if (!isCurrent || !host.current) return;
+      if (values !== "") { setVariables(values); setHasVariables(true); }
       editor.current = makeEditor(host.current, "Job definition", text, (now) => { setPlan(null); if (!edited) keepDraft(now); }, () => submit.current());
       setReady(true);
     })();
@@ -121,7 +123,7 @@ export function RunPage(): JSX.Element {
       <ActionButton disabled={!isReady} act={makePlan}>Plan</ActionButton>
       <ActionButton kind="main" disabled={!isReady} act={run}>Run</ActionButton>
     </div>
-    {hasVariables ? <label class="field">Values of HCL variables, as in a file for -var-file<textarea rows={4} value={variables} onInput={(event) => setVariables(event.currentTarget.value)} /></label> : null}
+    {hasVariables ? <label class="field">Values of HCL variables, as in a file for -var-file<textarea rows={4} value={variables} onInput={(event) => { setPlan(null); setVariables(event.currentTarget.value); }} /></label> : null}
     {error ? <pre class="trouble" role="alert">{error}</pre> : null}
     <div class="side-by-side">
       <div class="editor" ref={host} />
@@ -182,27 +184,32 @@ function Outcome({ plan, name }: { plan: Plan; name: string }): JSX.Element {
   </>;
 }
 
-async function textOf(id: string, ns: string, setVariables: (text: string) => void, setError: (text: string) => void): Promise<string> {
+interface Submitted {
+  text: string;
+  values: string;
+}
+
+/** As it was submitted; without that, as the servers know it. */
+async function textOf(id: string, ns: string, setError: (text: string) => void): Promise<Submitted> {
   try {
     const { value: job } = await get<Job>(`/v1/job/${word(id)}`, { namespace: ns });
     try {
-      const { value } = await get<{ Source: string; Variables?: string }>(`/v1/job/${word(id)}/submission`, { namespace: ns, version: job.Version });
-      setVariables(value.Variables ?? "");
-      return value.Source;
+      const { value } = await get<GivenValues>(`/v1/job/${word(id)}/submission`, { namespace: ns, version: job.Version });
+      return { text: value.Source, values: valuesOf(value) };
     } catch {
-      return JSON.stringify({ Job: job }, null, 2);
+      return { text: JSON.stringify({ Job: job }, null, 2), values: "" };
     }
   } catch (wrong) {
     setError(said(wrong));
-    return "";
+    return { text: "", values: "" };
   }
 }
 
-function draft(): Promise<string> {
+function draft(): Promise<Submitted> {
   try {
-    return Promise.resolve(sessionStorage.getItem(kept) ?? "");
+    return Promise.resolve({ text: sessionStorage.getItem(kept) ?? "", values: "" });
   } catch {
-    return Promise.resolve("");
+    return Promise.resolve({ text: "", values: "" });
   }
 }
 

@@ -18,6 +18,7 @@ interface Sized extends Offered {
 }
 
 interface Placed {
+  ClientStatus: string;
   AllocatedResources: Allocation["AllocatedResources"];
 }
 
@@ -26,7 +27,7 @@ function wholeOf({ NodeResources: all, ReservedResources: kept }: Sized): Room {
 }
 
 function usedOn(allocs: readonly Placed[] | undefined): Room | undefined {
-  return allocs?.reduce<Room>((sum, { AllocatedResources: taken }) => {
+  return allocs?.filter((one) => one.ClientStatus === "running" || one.ClientStatus === "pending").reduce<Room>((sum, { AllocatedResources: taken }) => {
     const { cpu, memory } = reservedOf(taken);
     return { cpu: sum.cpu + cpu, memory: sum.memory + memory, disk: sum.disk + (taken?.Shared.DiskMB ?? 0) };
   }, { cpu: 0, memory: 0, disk: 0 });
@@ -117,7 +118,7 @@ function Verdict({ node, job, subject, isScored, isRead, isRoomRead }: { node: S
   const whole = useData<Offered>(isRead ? `/v1/node/${node.ID}` : null);
   // What runs there is asked for where it would matter: the newest decision found too little room.
   const asksRoom = isRoomRead && !isScored && node.ID !== subject.chosen && (subject.metrics?.NodesExhausted ?? 0) > 0;
-  const allocs = useData<Placed[]>(asksRoom ? "/v1/allocations" : null, { namespace: "*", resources: "true", task_states: "false", fields: "ClientStatus,AllocatedResources", filter: `NodeID == "${node.ID}" and (ClientStatus == "running" or ClientStatus == "pending")` });
+  const allocs = useData<Placed[]>(asksRoom ? `/v1/node/${node.ID}/allocations` : null);
   if (node.ID === subject.chosen) return <Status value="chosen" />;
   const reasons = job ? reasonsAgainst(job, subject.group, { ...node, Attributes: whole.value?.Attributes ?? null, Meta: whole.value?.Meta ?? null }) : [];
   if (isScored && reasons.length === 0) return <span>scored lower</span>;

@@ -1,5 +1,5 @@
 // What all allocations of a job write, as one log: the agent merges it, and says whose each line is and when it was written.
-import { again, type Follower, type Output } from "./log.tsx";
+import { again, type Follower, type Output } from "./follow.ts";
 import type { LogLines } from "../pure/lines.ts";
 import { ApiError, get, request, word } from "../store/api.ts";
 

@@ -57,3 +57,18 @@ test("hits with the lines around them, each once", () => {
   assert.deepEqual(lines.around(0), [3, 5, 15]);
   assert.deepEqual(lines.around(2), [1, 2, 3, 4, 5, 6, 7, 13, 14, 15, 16, 17]);
 });
+
+test("one place of several is forgotten, and what the search has found in the others stays", () => {
+  const lines = new LogLines();
+  lines.search("hit");
+  lines.add("a hit\nb\nunfini", "stdout");
+  lines.add("c\nd hit\nrest", "stderr");
+  lines.clear("stdout");
+  assert.equal(lines.text(), "stderr c\nstderr d hit\nstderr rest");
+  assert.deepEqual(lines.found.map((number) => lines.line(number)), ["d hit"]);
+  lines.add("a hit\n", "stdout");
+  assert.deepEqual(lines.found.map((number) => lines.label(number)), ["stderr", "stdout"]);
+  lines.clear();
+  assert.equal(lines.text(), "");
+  assert.deepEqual([lines.begin, lines.end, lines.found.length], [0, 0, 0]);
+});

@@ -70,13 +70,15 @@ export class LogLines {
     this.hits = this.hits.filter((hit) => hit >= this.first);
   }
 
-  /** Forgets all of them; the search stays. */
-  clear(): void {
-    this.lines = [];
-    this.labels = [];
-    this.first = 0;
-    this.rests.clear();
-    this.hits = [];
+  /** Forgets all of them, or those of one place; the search stays. Lines that are left may get other numbers. */
+  clear(label?: string): void {
+    const left = this.lines.map((_, at) => at).filter((at) => label !== undefined && this.labels[at] !== label);
+    this.lines = left.map((at) => this.lines[at] ?? "");
+    this.labels = left.map((at) => this.labels[at] ?? "");
+    if (label === undefined) this.rests.clear();
+    else this.rests.delete(label);
+    if (left.length === 0) this.first = 0;
+    this.findAll();
   }
 
   private check(number: number): void {
@@ -85,6 +87,10 @@ export class LogLines {
 
   search(text: string): void {
     this.wanted = searchOf(text);
+    this.findAll();
+  }
+
+  private findAll(): void {
     this.hits = [];
     if (this.wanted) for (let number = this.first; number < this.first + this.lines.length; number += 1) this.check(number);
   }

@@ -1,6 +1,7 @@
 // The frame of all pages: the head with search and connection, the navigation, and the page.
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { keyOfPage } from "../pure/page_key.ts";
 import { namespace, region, token } from "../store/api.ts";
 import { useData, useKept } from "../store/data.ts";
 import { connection, polls } from "../store/live.ts";
@@ -76,7 +77,7 @@ function Page(): JSX.Element {
   }, [name]);
   if (trouble) return <p class="trouble" role="alert">This page could not be loaded. The agent may have been replaced by another version: <a href={location.href} data-reload="">load it again</a>.</p>;
   if (loaded === null) return <p class="faint">Loading…</p>;
-  return <loaded.page key={loaded.name + place.value.path.slice(0, 2).join("/")} />;
+  return <loaded.page key={keyOfPage(loaded.name, place.value, region.value)} />;
 }
 
 function Help(): JSX.Element {

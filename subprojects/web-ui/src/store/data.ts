@@ -1,6 +1,7 @@
 // What a page reads: one object, or the rows of a list that come page by page. Both follow the events and never go blank: what was
 // read stays until something newer is there.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Memory } from "../pure/memory.ts";
 import { ApiError, get, namespace, region, token, type Query } from "./api.ts";
 import { onEvents } from "./live.ts";
 import type { Happened } from "./messages.ts";
@@ -12,13 +13,19 @@ export interface Data<T> {
   reload: () => void;
 }
 
-const remembered = new Map<string, unknown>();
 const most_remembered = 200;
+const remembered = new Memory<unknown>(most_remembered);
+const kept = new Memory<Kept>(most_remembered);
+// What one token has read, another must not find, nor nobody after signing out.
+token.subscribe((now) => { remembered.become(now); kept.become(now); });
 
-function remember(key: string, value: unknown): void {
-  remembered.delete(key);
-  remembered.set(key, value);
-  if (remembered.size > most_remembered) for (const oldest of remembered.keys()) { remembered.delete(oldest); break; }
+function keyOf(path: string | null, query: Query): string {
+  return path === null ? "" : `${path}?${JSON.stringify(query)}&${region.value}&${token.value}`;
+}
+
+/** Whether an answer says that there is nothing to show, rather than that it could not be read. */
+function isGone({ status }: ApiError): boolean {
+  return status === 403 || status === 404;
 }
 
 export interface Follow {
@@ -30,7 +37,8 @@ export interface Follow {
 
 /** Reads `path`; null reads nothing. */
 export function useData<T>(path: string | null, query: Query = {}, follow: Follow = {}): Data<T> {
-  const key = path === null ? "" : `${path}?${JSON.stringify(query)}&${region.value}&${token.value}`;
+  const key = keyOf(path, query);
+  const owner = token.value;
   const [, redraw] = useState(0);
   const state = useRef<{ key: string; value: T | undefined; error: ApiError | undefined; isLoading: boolean }>({ key: "", value: undefined, error: undefined, isLoading: true });
   const again = useRef<() => void>(() => undefined);
@@ -43,13 +51,13 @@ export function useData<T>(path: string | null, query: Query = {}, follow: Follo
     const read = throttled(async () => {
       try {
         const { value } = await get<T>(path, query, abort.signal);
-        remember(key, value);
+        remembered.set(owner, key, value);
         state.current = { key, value, error: undefined, isLoading: false };
       } catch (wrong) {
         if (abort.signal.aborted) return;
         const error = wrong instanceof ApiError ? wrong : new ApiError(0, String(wrong));
-        const gone = error.status === 403 || error.status === 404;
-        state.current = { key, value: gone ? undefined : state.current.value, error, isLoading: false };
+        if (isGone(error)) remembered.forget(key);
+        state.current = { key, value: isGone(error) ? undefined : state.current.value, error, isLoading: false };
       }
       redraw((count) => count + 1);
     });
@@ -70,31 +78,32 @@ interface Kept {
   reading: Promise<void> | null;
 }
 
-const kept = new Map<string, Kept>();
 const kept_for = 30_000;
 
 /** Reads what many parts of a page ask for and what seldom changes: once for all of them, and not again for a while. */
 export function useKept<T>(path: string | null, query: Query = {}): { value: T | undefined; error: ApiError | undefined } {
-  const key = path === null ? "" : `${path}?${JSON.stringify(query)}&${region.value}&${token.value}`;
+  const key = keyOf(path, query);
+  const owner = token.value;
   const [, redraw] = useState(0);
   useEffect(() => {
     if (path === null) return undefined;
     let isShown = true;
-    void readKept(key, path, query).then(() => { if (isShown) redraw((count) => count + 1); });
+    void readKept(owner, key, path, query).then(() => { if (isShown) redraw((count) => count + 1); });
     return () => { isShown = false; };
   }, [key]);
   const known = kept.get(key);
   return { value: known?.value as T | undefined, error: known?.error };
 }
 
-function readKept(key: string, path: string, query: Query): Promise<void> {
+function readKept(owner: string, key: string, path: string, query: Query): Promise<void> {
   const known = kept.get(key) ?? { until: 0, reading: null };
   if (known.reading) return known.reading;
   if (known.until > performance.now()) return Promise.resolve();
-  kept.delete(key);
-  kept.set(key, known);
-  if (kept.size > most_remembered) for (const oldest of kept.keys()) { kept.delete(oldest); break; }
-  known.reading = get(path, query).then(({ value }) => { known.value = value; delete known.error; }, (wrong: unknown) => { known.error = wrong instanceof ApiError ? wrong : new ApiError(0, String(wrong)); })
+  kept.set(owner, key, known);
+  known.reading = get(path, query).then(({ value }) => { known.value = value; delete known.error; }, (wrong: unknown) => {
+    known.error = wrong instanceof ApiError ? wrong : new ApiError(0, String(wrong));
+    if (isGone(known.error)) delete known.value;
+  })
     .finally(() => { known.reading = null; known.until = performance.now() + (known.error && known.error.status !== 403 ? 0 : kept_for); });
   return known.reading;
 }
@@ -143,7 +152,8 @@ const first_page_size = 200;  // the first rows stand at once
 
 /** The rows of a list: the first page at once, the others behind it. */
 export function useList<Row>(source: ListSource<Row>): List<Row> {
-  const key = `${source.path}?${JSON.stringify(source.query)}&${namespace.value}&${region.value}&${token.value}`;
+  const key = `rows of ${keyOf(source.path, { namespace: namespace.value, ...source.query })}`;
+  const owner = token.value;
   const [, redraw] = useState(0);
   const made = useRef<Rows<Row> | null>(null);
   const began = performance.now();
@@ -154,7 +164,7 @@ export function useList<Row>(source: ListSource<Row>): List<Row> {
     rows.drawn = pace.took;
     const stop = onEvents((events) => rows.take(events, pace.draw));
     rows.load(pace.draw);
-    return () => { stop(); pace.end(); rows.end(); if (rows.isWhole) remember(key, rows.whole()); };
+    return () => { stop(); pace.end(); rows.end(); if (rows.isWhole) remembered.set(owner, key, rows.whole()); };
   }, [key]);
   // What comes after this in the page, its filter and its rows, is part of what drawing takes.
   useLayoutEffect(() => rows.drawn(performance.now() - began));
@@ -262,7 +272,11 @@ class Rows<Row> {
     } catch (wrong) {
       if (signal.aborted) return;
       this.error = wrong instanceof ApiError ? wrong : new ApiError(0, String(wrong));
-      if (this.error.status === 403) this.replace(new Map());
+      if (isGone(this.error)) {
+        remembered.forget(this.key);
+        this.isWhole = false;
+        this.replace(new Map());
+      }
       this.isLoading = false;
       draw();
     }

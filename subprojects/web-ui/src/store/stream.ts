@@ -17,7 +17,7 @@ export class Stream {
   private index = 0;
   private wait = 250;
   private scope = 0;
-  private current: AbortController | null = null;
+  private current: AbortController | null = null;  // ends what it waits for now: an answer, or a pause
   private started = false;
   private wasOpen = false;
   private isOver = false;
@@ -32,7 +32,7 @@ export class Stream {
   }
 
   start(): void {
-    if (this.started) return;
+    if (this.started || this.isOver) return;
     this.started = true;
     void this.run();
   }
@@ -54,26 +54,31 @@ export class Stream {
   }
 
   private async run(): Promise<void> {
-    for (;;) {
+    while (!this.isOver) {
       try {
-        await this.follow();
+        await this.follow(this.begin());
       } catch {
         // Whatever ended it: it is opened again.
       }
       if (this.isOver) return;
       this.tell({ kind: "connection", state: "reconnecting", polls: this.polls });
-      await pause(this.wait * (0.75 + Math.random() / 2));
-      this.wait = Math.min(this.wait * 2, longest_wait);
+      const wait = this.wait;
+      this.wait = Math.min(wait * 2, longest_wait);
+      await pause(wait * (0.75 + Math.random() / 2), this.begin().signal).catch(() => undefined);  // cut short by end() and become()
     }
   }
 
-  private async follow(): Promise<void> {
-    const abort = new AbortController();
-    this.current = abort;
+  private begin(): AbortController {
+    this.current = new AbortController();
+    return this.current;
+  }
+
+  private async follow(abort: AbortController): Promise<void> {
     const topics = askable[this.scope] ?? [];
     if (topics.length === 0) return this.poll(abort);
     const query = new URLSearchParams([...topics.map((topic) => ["topic", topic]), ["namespace", "*"], ["index", String(this.index)], ...this.place()]);
     const answer = await fetch(`/v1/event/stream?${query}`, { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
+    if (abort.signal.aborted) return;  // what it says is of another token
     if (answer.status === 403) {
       this.scope = Math.min(this.scope + 1, askable.length - 1);
       this.wait = 50;
@@ -144,9 +149,12 @@ export class Stream {
   }
 }
 
-function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+/** Rejects when `signal` ends it. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); reject(new Error("ended")); });
+    const ended = (): void => { clearTimeout(timer); reject(new Error("ended")); };
+    const timer = setTimeout(() => { signal.removeEventListener("abort", ended); resolve(); }, milliseconds);
+    if (signal.aborted) ended();
+    else signal.addEventListener("abort", ended);
   });
 }

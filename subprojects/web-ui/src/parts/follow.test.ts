@@ -1,0 +1,31 @@
+import { strict as assert } from "node:assert";
+import { test } from "node:test";
+import { LogLines } from "../pure/lines.ts";
+
+Object.assign(globalThis, { location: { search: "" } });
+
+test("an output that is opened again replaces what it had, and leaves the other", async () => {
+  const { taskFollower } = await import("./follow.ts");
+  const asked = new Map<string, number>();
+  const end = new AbortController();
+  globalThis.fetch = (address, options) => {
+    const { pathname, searchParams } = new URL(String(address), "http://agent");
+    if (pathname.startsWith("/v1/allocation/")) return Promise.resolve(Response.json({ ClientStatus: "running" }));
+    const output = searchParams.get("type") ?? "";
+    const times = (asked.get(output) ?? 0) + 1;
+    asked.set(output, times);
+    // The first answer of stdout ends; the others stay open.
+    const isOpen = output === "stderr" || times > 1;
+    return Promise.resolve(new Response(new ReadableStream({
+      start: (way) => {
+        way.enqueue(new TextEncoder().encode(`${output} begins\n${times > 1 ? "and goes on\n" : ""}`));
+        if (isOpen) options?.signal?.addEventListener("abort", () => way.error(new Error("aborted")));
+        else way.close();
+      },
+    })));
+  };
+  const lines = new LogLines();
+  const done = taskFollower("a", "t", "default")(["stdout", "stderr"], lines, () => { if (asked.get("stdout") === 2 && lines.text().includes("goes on")) end.abort(); }, end.signal);
+  await done;
+  assert.deepEqual(lines.text().split("\n").sort(), ["stderr stderr begins", "stdout and goes on", "stdout stdout begins"]);
+});
