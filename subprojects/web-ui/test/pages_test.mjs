@@ -68,7 +68,7 @@ const nowhere = `job "nowhere" {
 `;
 
 export default async function tests(program, { check, wants }) {
-  if (!wants("pages: ")) return;
+  if (!wants("pages: ") && !wants("edits: ")) return;
   const agent = new Agent(program);
   let browser;
   try {
@@ -77,6 +77,7 @@ export default async function tests(program, { check, wants }) {
     for (const job of [pair, greet, nowhere]) await agent.run(job);
     await agent.running("pair");
     await rows(agent, await browser.page(agent.url), check);
+    await edits(agent, await browser.page(agent.url), check);
   } finally {
     await browser?.close();
     await agent.destroy();
@@ -245,6 +246,76 @@ async function rows(agent, page, check) {
     await page.getByRole("searchbox", { name: "Filter variables" }).fill("one");
     await page.getByRole("link", { name: "nomad/jobs/pair/one", exact: true }).click();
     await heading(page, "nomad/jobs/pair/one");
+    clean(page);
+  });
+}
+
+/** As a link in the page does: without loading it anew. */
+const follow = (page, path) => page.evaluate((to) => { history.pushState(null, "", to); dispatchEvent(new PopStateEvent("popstate")); }, path);
+
+const flagged = `variable "words" {
+  type = list(string)
+}
+variable "name" {
+  default = "none"
+}
+job "flagged" {
+  type = "batch"
+  meta {
+    name  = var.name
+    words = join(" ", var.words)
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config { command = "/bin/true" }
+    }
+  }
+}
+`;
+
+async function edits(agent, page, check) {
+  await check("edits: what is edited of one variable is not shown in the next", async () => {
+    for (const path of ["edits/one", "edits/two"]) await agent.send("PUT", `/v1/var/${path}`, { Path: path, Items: { key: path } });
+    await page.goTo("/ui/variables/var/edits/one@default");
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    await page.getByRole("textbox", { name: "Value", exact: true }).fill("mine");
+    await follow(page, "/ui/variables/var/edits/two@default");
+    await heading(page, "edits/two");
+    await page.getByRole("table", { name: "Items" }).getByText("hidden").waitFor();
+    assert.equal(await page.getByRole("textbox", { name: "Value", exact: true }).count(), 0);
+    clean(page);
+  });
+  await check("edits: what is gone is not shown again", async () => {
+    await page.goTo("/ui/variables/var/edits/two@default");
+    await page.getByRole("table", { name: "Items" }).waitFor();
+    await follow(page, "/ui/variables");
+    await agent.send("DELETE", "/v1/var/edits/two");
+    await follow(page, "/ui/variables/var/edits/two@default");
+    await heading(page, "Not found");
+    await follow(page, "/ui/variables");
+    await heading(page, "Variables");
+    await page.route("**/v1/var/edits/two*", () => undefined);
+    await follow(page, "/ui/variables/var/edits/two@default");
+    await heading(page, "edits/two");
+    await page.getByText("Loading…").waitFor();
+    assert.equal(await page.getByRole("table", { name: "Items" }).count(), 0);
+    await page.unroute("**/v1/var/edits/two*");
+    clean(page);
+  });
+  await check("edits: a job keeps the values that were given by name, and a plan is of the values that stand there", async () => {
+    const VariableFlags = { name: "a ${b}", words: '["x", "y"]' };
+    const Variables = 'name = "a $${b}"\nwords = ["x", "y"]\n';
+    const job = await agent.send("POST", "/v1/jobs/parse", { JobHCL: flagged, Variables, Canonicalize: true });
+    await agent.send("PUT", "/v1/jobs", { Job: job, Submission: { Source: flagged, Format: "hcl2", VariableFlags } });
+    await page.goTo("/ui/jobs/run?job=flagged&namespace=default");
+    const values = page.getByRole("textbox", { name: /^Values of HCL variables/ });
+    await until("the values stand there", async () => (await values.inputValue()) === Variables);
+    const plan = page.getByRole("region", { name: "Plan", exact: true });
+    await page.getByRole("button", { name: "Plan", exact: true }).click();
+    await plan.getByText("Run is refused if").waitFor();
+    await values.fill('words = ["z"]\n');
+    await plan.getByText("press Plan").waitFor();
     clean(page);
   });
 }
