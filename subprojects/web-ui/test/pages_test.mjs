@@ -253,6 +253,17 @@ async function rows(agent, page, check) {
 /** As a link in the page does: without loading it anew. */
 const follow = (page, path) => page.evaluate((to) => { history.pushState(null, "", to); dispatchEvent(new PopStateEvent("popstate")); }, path);
 
+const vast = `job "vast" {
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config { command = "/bin/true" }
+      resources { memory = 50000000 }
+    }
+  }
+}
+`;
+
 const flagged = `variable "words" {
   type = list(string)
 }
@@ -275,6 +286,18 @@ job "flagged" {
 `;
 
 async function edits(agent, page, check) {
+  await check("edits: what a node lacks is asked of this node", async () => {
+    await agent.run(vast);
+    const evaluation = await until("it is judged", async () => (await agent.get("/v1/job/vast/evaluations")).find((one) => one.FailedTGAllocs?.g));
+    const asked = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.goTo(`/ui/evaluations/${evaluation.ID}/why`);
+    await page.getByRole("table", { name: "Nodes" }).getByText(/no room: .*memory/).waitFor();
+    const node = (await agent.get("/v1/nodes"))[0];
+    await until("its allocations are read", () => asked.includes(`/v1/node/${node.ID}/allocations`));
+    assert.ok(!asked.includes("/v1/allocations"));
+    clean(page);
+  });
   await check("edits: what is edited of one variable is not shown in the next", async () => {
     for (const path of ["edits/one", "edits/two"]) await agent.send("PUT", `/v1/var/${path}`, { Path: path, Items: { key: path } });
     await page.goTo("/ui/variables/var/edits/one@default");
