@@ -266,7 +266,7 @@ class DebugTest(harness.AgentTest):
         self.agent.wait_for_allocs("secretive", "running")
         wait_until(lambda: self.agent.put("/v1/var/place", {"Items": {"k": SECRET}}).status == 200,
                    what="a variable")
-        self.agent.run("operator", "debug", "-duration", "1s", "-interval", "1s", "-event-topic", "all",
+        self.agent.run("operator", "debug", "-duration", "10s", "-interval", "5s", "-event-topic", "all",
                        "-event-index", "1", "-output", self.agent.dir, check=True)
         found = {}
         for folder, _, files in os.walk(glob.glob(f"{self.agent.dir}/nomad-debug-*")[0]):
