@@ -73,10 +73,6 @@ void take_down_events(net::ResponseStream& from,
   if (!done) files[file + ".error"] = done.error().what + '\n';
 }
 
-std::string profile_file(const DebugStreams::Agent& agent, unsigned number) {
-  return fmt::format("{}/profile_{:04}.prof", agent.folder, number);
-}
-
 /// The next profile of an agent. False if the agent has refused, or there is no room for it.
 bool take_profile(Api& api,
                   const DebugStreams::Agent& agent,
@@ -84,7 +80,7 @@ bool take_profile(Api& api,
                   unsigned number,
                   std::size_t& bytes,
                   std::map<std::string, std::string>& files) {
-  const auto file = profile_file(agent, number);
+  const auto file = fmt::format("{}/profile_{:04}.prof", agent.folder, number);
   const auto answer = api.send("GET", "/v1/agent/pprof/profile",
                                {agent.name, {"seconds", std::to_string(seconds)}}, "");
   if (!answer) {
@@ -159,11 +155,8 @@ void DebugStreams::follow_profiles(Api api,
     std::size_t bytes = 0;
     for (unsigned number = 0; !left.empty(); ++number) {
       std::erase_if(left, [&](const Agent& agent) {
-        if (Clock::now() < end) return !take_profile(api, agent, seconds, number, bytes, files);
-        if (number == 0)
-          files[profile_file(agent, number) + ".error"]
-              = "the capture had ended before it was this agent's turn\n";
-        return false;
+        if (number > 0 && Clock::now() >= end) return false;
+        return !take_profile(api, agent, seconds, number, bytes, files);
       });
       if (interval >= duration || Clock::now() + interval >= end) return;
       std::this_thread::sleep_for(interval);

@@ -42,8 +42,8 @@ public:
   void follow_events(Api& api, const std::vector<std::string>& topics, std::uint64_t index);
 
   /// Profiles of the agents' processor time, one agent after the other, for `duration` each, which
-  /// is at least a second; again `interval` later if that is less. None is begun after the end.
-  /// `api` is for this alone, and does not wait without an end.
+  /// is at least a second; again `interval` later if that is less. Each agent is asked once,
+  /// however short the capture is. `api` is for this alone, and does not wait without an end.
   void follow_profiles(Api api,
                        std::vector<Agent> agents,
                        Nanoseconds duration,

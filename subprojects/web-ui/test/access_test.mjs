@@ -195,6 +195,7 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     await dialog.getByRole("alert").getByText(/everything/).waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await signIn(page, reader);
+    await page.getByText("reader").first().waitFor();
     await page.goTo("/ui/access/policies");
     await until("it may not be pressed", () => page.getByRole("button", { name: "New policy" }).isDisabled());
     await page.goTo(`/ui/allocations/${alloc.ID}`);
