@@ -81,9 +81,7 @@ void InnerExchange::end(bool properly) {
 }
 
 void InnerExchange::drop() {
-  send({.status = 500,
-        .content_type = "text/plain; charset=utf-8",
-        .body = "the request was not answered"});
+  send(net::detail::unanswered());
 }
 
 bool InnerExchange::abandoned() const {

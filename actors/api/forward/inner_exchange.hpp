@@ -5,7 +5,7 @@
 // Bounds: who answers stops when so much waits as one allows that comes from elsewhere: half a MiB
 // of a stream of this node, a window of the connection from another agent.
 //
-// Threads: any.
+// Threads: any. Tests: job_logs_test.
 #pragma once
 
 #include <deque>
@@ -47,14 +47,6 @@ public:
   bool abandoned() const override;
   std::size_t queued() const override;
   void on_abandoned(std::function<void()> callback) override;
-
-  void start_tunnel(net::Response) override { end(false); }
-
-  void on_data(std::function<void(std::string_view, bool)>) override {}
-
-  void taken(std::size_t) override {}
-
-  void end_output() override { end(true); }
 
 private:
   struct Piece {

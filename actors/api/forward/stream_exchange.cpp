@@ -96,9 +96,7 @@ void StreamExchange::end(bool properly) {
 }
 
 void StreamExchange::drop() {
-  send({.status = 500,
-        .content_type = "text/plain; charset=utf-8",
-        .body = "the request was not answered"});
+  send(net::detail::unanswered());
 }
 
 bool StreamExchange::abandoned() const {

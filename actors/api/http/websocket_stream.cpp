@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/api/allocs/exec_handshake.hpp"
+#include "actors/api/audit/audited_call.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/websocket_handshake.hpp"
@@ -30,8 +31,9 @@ constexpr std::chrono::seconds longest_silence{120};
 class WebsocketExchange final : public net::detail::Exchange,
                                 public std::enable_shared_from_this<WebsocketExchange> {
 public:
-  explicit WebsocketExchange(Call call) : context_{call.context} {
+  explicit WebsocketExchange(Call call) : context_{call.context}, audit_{call.audit} {
     request = call.request();
+    if (audit_) audit_->await_session(true);  // the tunnel opens before anybody is judged
     tunnel_ = std::make_shared<net::Tunnel>(call.responder.tunnel(switching(request)));
   }
 
@@ -49,15 +51,27 @@ public:
   bool take(Turns::Action&) override { return false; }
 
   void send(net::Response response) override {
+    const auto held = tunnel();  // its end, of which the audit log hears, comes after this
+    if (!held) return;
     const auto& body = response.shared_body ? *response.shared_body : response.body;
+    if (audit_ && response.status >= net::status::bad_request)
+      audit_->refuse(response.status, body);
     close(response.status < net::status::bad_request ? ws::CloseCode::normal
                                                      : exec_close_code(response.status),
           body);
   }
 
   void start_stream(net::Response) override {
-    const std::lock_guard lock{guard_};
-    is_answered_ = true;
+    {
+      const std::lock_guard lock{guard_};
+      is_answered_ = true;
+    }
+    const auto held = tunnel();
+    if (!held || !audit_) return;
+    audit_->start_session([weak = weak_from_this()](const Result<>& noted) {
+      const auto self = weak.lock();
+      if (self && !noted) self->close(ws::CloseCode::internal_error, not_audited().what);
+    });
   }
 
   bool write(std::string_view chunk, std::function<void()> drained) override {
@@ -83,7 +97,7 @@ public:
       const std::lock_guard lock{guard_};
       if (is_answered_) return;
     }
-    close(ws::CloseCode::internal_error, "the request was not answered");
+    send(net::detail::unanswered());
   }
 
   bool abandoned() const override {
@@ -103,14 +117,6 @@ public:
     }
     if (callback) callback();
   }
-
-  void start_tunnel(net::Response) override { end(false); }
-
-  void on_data(std::function<void(std::string_view, bool)>) override {}
-
-  void taken(std::size_t) override {}
-
-  void end_output() override { end(true); }
 
 private:
   /// Null after the end.
@@ -191,6 +197,7 @@ private:
   }
 
   const std::shared_ptr<Context> context_;
+  const std::shared_ptr<AuditedCall> audit_;  ///< May be null.
   mutable std::mutex guard_;
   std::shared_ptr<net::Tunnel> tunnel_;  ///< Null after the end.
   ws::Codec codec_{ws::Side::server, largest_input};
@@ -210,10 +217,12 @@ Outcome over_websocket(Call& call, std::function<Outcome(Call&)> run) {
     const auto context = known.context;
     const auto asking = known.asking;
     const auto rest = known.rest;
+    const auto audit = known.audit;
     const auto exchange = std::make_shared<WebsocketExchange>(std::move(known));
     exchange->start();
     Call inner{context, net::Responder{exchange}, rest};
     inner.asking = asking;
+    inner.audit = audit;
     inner.settle(run(inner));
   };
   if (!token_comes) {

@@ -71,11 +71,15 @@ public:
   virtual std::size_t queued() const = 0;
   virtual void on_abandoned(std::function<void()> callback) = 0;
 
-  /// Answers with the head of a tunnel. Bytes out go by `write` and `end`, too.
-  virtual void start_tunnel(Response head) = 0;
-  virtual void on_data(std::function<void(std::string_view bytes, bool last)> callback) = 0;
-  virtual void taken(std::size_t count) = 0;
-  virtual void end_output() = 0;
+  /// Answers with the head of a tunnel. Bytes out go by `write` and `end`, too. Whoever knows no
+  /// tunnels breaks off.
+  virtual void start_tunnel(Response) { end(false); }
+
+  virtual void on_data(std::function<void(std::string_view bytes, bool last)>) {}
+
+  virtual void taken(std::size_t) {}
+
+  virtual void end_output() { end(true); }
 
   /// Whether this client's answer may begin before it is whole: `start_stream`, `give` and `end`.
   virtual bool takes_pieces() const { return false; }
@@ -84,6 +88,9 @@ public:
   /// were sent whole: nobody waits for the client. False: it is gone, or this takes no pieces.
   virtual bool give(std::shared_ptr<const std::string>) { return false; }
 };
+
+/// What a client hears whose Responder died.
+Response unanswered();
 
 /// Ends a stream or a tunnel, and tells the gate.
 void finish(Exchange& exchange, bool properly);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/net/http/http_connection.hpp"
+#include "runtime/net/http/status.hpp"
 
 namespace nomad::net {
 namespace detail {
@@ -202,9 +203,13 @@ void HttpExchange::drop() {
     note_thread();
     if (is_answered_ || !connection_) return;
   }
-  send({.status = 500,
-        .content_type = "text/plain; charset=utf-8",
-        .body = "the request was not answered"});
+  send(unanswered());
+}
+
+Response unanswered() {
+  return {.status = status::internal_error,
+          .content_type = "text/plain; charset=utf-8",
+          .body = "the request was not answered"};
 }
 
 void finish(Exchange& exchange, bool properly) {

@@ -2,12 +2,14 @@
 import glob
 import json
 import os
+import struct
 import subprocess
 import unittest
 
 import harness
 from guarded import GuardedAgent
 from harness import wait_until
+from websocket import CLOSE, WebSocket
 
 AUDIT = """
 audit {{
@@ -155,6 +157,25 @@ class AuditTest(unittest.TestCase):
         counters = self.ask("GET", "/v1/metrics").json["Counters"]
         labels = {(c["Name"], c["Labels"].get("identity")) for c in counters}
         self.assertIn(("nomad.nomad.rpc.variables.write", f"token:{self.accessor}"), labels)
+
+
+    def test_a_refused_websocket_is_told_as_refused(self):
+        self.start()
+        self.agent.make_policy("jobs", 'namespace "default" { policy = "read" }')
+        token = self.agent.make_token(Policies=["jobs"])["SecretID"]
+        for topic, code in (("Node", 1008), ("Job", None)):
+            stream = WebSocket(self.agent.port, f"/v1/event/stream?topic={topic}", headers={"X-Nomad-Token": token})
+            if code:
+                kind, payload = stream.receive()
+                self.assertEqual((CLOSE, code), (kind, struct.unpack(">H", payload[:2])[0]))
+            stream.close()
+
+        def told(stage):
+            return [line["payload"] for line in self.lines() if "/v1/event/stream" in str(line["payload"].get("request"))
+                    and line["payload"]["stage"] == stage]
+        done = wait_until(lambda: len(told("OperationComplete")) == 2 and told("OperationComplete"), what="both ends")
+        self.assertEqual([403, 101], [payload["response"]["status_code"] for payload in done])
+        self.assertEqual(1, len(told("SessionStarted")))
 
 
 if __name__ == "__main__":
