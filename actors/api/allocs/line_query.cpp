@@ -1,11 +1,10 @@
 #include "actors/api/allocs/line_query.hpp"
 
-#include <charconv>
-
 #include "actors/api/http/answer.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/base/whole_number.hpp"
 #include "runtime/text/number_text.hpp"
 
 namespace nomad::api {
@@ -13,13 +12,10 @@ namespace {
 
 Result<std::int64_t> number_given(const net::Request& request, std::string_view name) {
   const auto text = request.parameter_or_empty(name);
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stopped, failure] = std::from_chars(text.data(), end, number);
-  if (failure != std::errc{} || stopped != end || number < 0)
-    return bad_request(std::string{name} + " must be a whole number from 0 on, not \""
-                       + std::string{text} + '"');
-  return number;
+  const auto number = whole_number<std::int64_t>(text);
+  if (number && *number >= 0) return *number;
+  return bad_request(std::string{name} + " must be a whole number from 0 on, not \""
+                     + std::string{text} + '"');
 }
 
 Result<std::int64_t> time_of(std::string_view text, std::int64_t now) {
