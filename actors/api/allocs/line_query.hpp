@@ -1,7 +1,7 @@
 // Which lines of a task's logs are wanted, and how they look on their way: newline-delimited JSON,
 // of a node's answer `{"Time":…,"TimeBy":"file","Line":"…"}` each. `{"Live":true}` says, where the
 // log is followed, that all that there was has been told; `{"Error":…}` that nothing follows, and
-// why.
+// why. Tests: job_logs_test.
 #pragma once
 
 #include <cstdint>

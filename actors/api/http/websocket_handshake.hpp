@@ -1,4 +1,4 @@
-// The handshake of a websocket (RFC 6455) as requests bring it.
+// The handshake of a websocket (RFC 6455) as requests bring it. Tests: exec_test.
 #pragma once
 
 #include <optional>

@@ -5,6 +5,8 @@
 // message, as for `alloc exec`. What the client sends besides is passed over.
 //
 // A client that answers no ping for two minutes is gone.
+//
+// Tests: streams/test_websocket_streams.py, security/test_audit.py.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// What the past of tasks, or of the machine, looks like in the form of the door.
+// What the past of tasks, or of the machine, looks like in the form of the door. Tests:
+// tasks/test_usage_history.py.
 #pragma once
 
 #include <memory>
