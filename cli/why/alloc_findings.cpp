@@ -1,12 +1,11 @@
 // What is wrong with allocations: their tasks by what they went through, and their checks.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
 #include "cli/output/terminal_text.hpp"
 #include "cli/why/findings.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/template/eval/sources.hpp"
 
 namespace nomad::cli::why {
 namespace {
@@ -30,19 +29,11 @@ std::string words_of(const View& event) {
   return shown.empty() ? event["Message"].text() : shown;
 }
 
-/// "Missing: nomad.var.block(nomad/jobs/web@default.global)": the command that puts the variable;
-/// "" for what is none.
+/// The command that puts the variable which a template waits for; "" for another text.
 std::string command_for_missing(std::string_view text) {
-  constexpr std::string_view before = "nomad.var.block(";
-  const auto at = text.find(before);
-  if (at == std::string_view::npos) return {};
-  text.remove_prefix(at + before.size());
-  const auto name = text.substr(0, text.find(')'));
-  const auto path = name.substr(0, name.find('@'));
-  auto ns = name.substr(std::min(path.size() + 1, name.size()));
-  ns = ns.substr(0, ns.find('.'));
-  if (path.empty()) return {};
-  return shell_command_in(ns, "var put", {std::string{path}, "KEY=VALUE"});
+  const auto missing = templates::awaited_variable_in(text);
+  return missing ? shell_command_in(missing->name_space, "var put", {missing->path, "KEY=VALUE"})
+                 : std::string{};
 }
 
 /// What has gone wrong with a task, and the commands that help.
