@@ -1,5 +1,6 @@
 #include "actors/nodesim/simulated_runner.hpp"
 
+#include <algorithm>
 #include <functional>
 
 #include "actors/core/supervise.hpp"
@@ -13,7 +14,10 @@ using namespace client;
 using schema::ClientStatus;
 using schema::TaskRunState;
 
-enum class Step { run, become_healthy, tell_event, end };
+enum class Step { start, run, become_healthy, tell_event, end };
+
+constexpr std::chrono::seconds signer_patience{40};  // More than a question to the servers takes.
+constexpr std::chrono::seconds pause_before_asking_again{1};
 
 struct Due {
   using is_message = void;
@@ -30,6 +34,7 @@ struct RunnerState {
   Self self = nullptr;
   AllocSetup setup;
   RunPlan plan;
+  IdentitySigner signer;
   Random random{0};
   ClientStatus status = ClientStatus::PENDING;
   std::vector<std::pair<std::string, workload::TaskState>> tasks;
@@ -39,10 +44,11 @@ struct RunnerState {
 
   std::int64_t now() const { return setup.context->unix_now(); }
 
-  void init(Self actor, AllocSetup given, RunPlan how) {
+  void init(Self actor, AllocSetup given, RunPlan how, IdentitySigner signs) {
     self = actor;
     setup = std::move(given);
     plan = how;
+    signer = std::move(signs);
     random = Random{setup.context->seed ^ std::hash<std::string>{}(std::string{setup.alloc->id()})};
     if (const auto group = workload::find_group(*setup.job, setup.alloc->task_group()))
       for (const auto task : group->getTasks())
@@ -92,15 +98,43 @@ struct RunnerState {
   bool is_stopped() const { return setup.alloc->desired_status() != schema::DesiredStatus::RUN; }
 
   void start() {
-    if (is_stopped())
-      become(ClientStatus::COMPLETE, TaskRunState::DEAD);
-    else
-      after(plan.start_time, Step::run);
+    if (is_stopped()) return become(ClientStatus::COMPLETE, TaskRunState::DEAD);
+    auto wanted = shown_identities();
+    if (!signer || wanted.empty()) return after(plan.start_time, Step::run);
+    self->request(signer, signer_patience,
+                  identity_signer::Sign{std::string{setup.alloc->id()}, std::move(wanted)})
+        .then([this](const identity_signer::Signed& made) { take(made); },
+              [this](const Error&) { after(pause_before_asking_again, Step::start); });
+  }
+
+  std::vector<identity_signer::Wanted> shown_identities() const {
+    std::vector<identity_signer::Wanted> wanted;
+    const auto group = workload::find_group(*setup.job, setup.alloc->task_group());
+    if (!group) return wanted;
+    for (const auto task : group->getTasks()) {
+      const auto add = [&](schema::Identity::Reader identity) {
+        if (identity.getEnv() || identity.getFile())
+          wanted.push_back({.workload = copy(task.getName()), .name = copy(identity.getName())});
+      };
+      if (task.hasIdentity()) add(task.getIdentity());
+      for (const auto identity : task.getIdentities())
+        add(identity);
+    }
+    return wanted;
+  }
+
+  void take(const identity_signer::Signed& made) {
+    if (over) return;
+    if (std::ranges::any_of(made.identities, [](const auto& one) { return one.token.empty(); }))
+      return become(ClientStatus::FAILED, TaskRunState::DEAD);
+    after(plan.start_time, Step::run);
   }
 
   void take(Step step) {
     if (over) return;
     switch (step) {
+      case Step::start:
+        return start();
       case Step::run:
         become(ClientStatus::RUNNING, TaskRunState::RUNNING);
         if (!setup.alloc->deployment_id().empty()) after(plan.healthy_after, Step::become_healthy);
@@ -150,9 +184,12 @@ struct RunnerState {
   }
 };
 
-RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup setup, RunPlan plan) {
+RunnerSelf::behavior_type simulated_runner(RunnerState::Self self,
+                                           AllocSetup setup,
+                                           RunPlan plan,
+                                           IdentitySigner signer) {
   auto* state = &self->state;
-  state->init(self, std::move(setup), plan);
+  state->init(self, std::move(setup), plan, std::move(signer));
 
   return {
       [state](const alloc_runner::Begin&) { state->start(); },
@@ -183,13 +220,11 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
 
 }  // namespace
 
-AllocRunner spawn_simulated_runner(const actor::Owner& owner, AllocSetup setup, RunPlan plan) {
-  return actor::spawn(owner, simulated_runner, std::move(setup), plan);
-}
-
-AllocRunnerFactory simulated_runners(RunPlan plan) {
-  return [plan](const actor::Owner& owner, const std::shared_ptr<const AllocParts>&,
-                AllocSetup setup) { return spawn_simulated_runner(owner, std::move(setup), plan); };
+AllocRunner spawn_simulated_runner(const actor::Owner& owner,
+                                   AllocSetup setup,
+                                   RunPlan plan,
+                                   IdentitySigner signer) {
+  return actor::spawn(owner, simulated_runner, std::move(setup), plan, std::move(signer));
 }
 
 }  // namespace nomad::nodesim

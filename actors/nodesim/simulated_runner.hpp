@@ -1,5 +1,7 @@
-// SimulatedRunner: an alloc runner without tasks. It reports that the allocation runs, that it is
-// healthy, some events in between, and at last that it is complete or has failed, as a plan says.
+// SimulatedRunner: an alloc runner without tasks. It has the servers sign the identities that its
+// tasks show, as a start waits for them, and forgets them. It reports that the allocation runs, that
+// it is healthy, some events in between, and at last that it is complete or has failed, as a plan
+// says.
 // What a plan leaves to chance is drawn from the seed of the client's context.
 //
 // Owns:   the allocation's pretended state.
@@ -11,6 +13,7 @@
 #include <chrono>
 
 #include "actors/client/runner.hpp"
+#include "actors/client/tools/identity_signer.hpp"
 
 namespace nomad::nodesim {
 
@@ -23,11 +26,11 @@ struct RunPlan {
   std::chrono::milliseconds event_interval{0};  ///< A task event that changes no status; 0: none.
 };
 
+/// `signer`: null where tasks have no identities. What it refuses fails the allocation; while it
+/// can't be asked, the start waits.
 client::AllocRunner spawn_simulated_runner(const actor::Owner& owner,
                                            client::AllocSetup setup,
-                                           RunPlan plan);
-
-/// For ClientParts.
-client::AllocRunnerFactory simulated_runners(RunPlan plan);
+                                           RunPlan plan,
+                                           client::IdentitySigner signer = {});
 
 }  // namespace nomad::nodesim

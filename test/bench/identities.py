@@ -1,7 +1,9 @@
 """What identities of tasks cost. usage: identities.py BUILD_DIR [scenario …] [-pairs N]
 
   placements     c1m_bench with and without identities in turn: processor time, memory and log of each allocation
-  deliveries     one client's 500 allocations of mock tasks, with and without identities in turn, until all run
+  deliveries     one client's 500 allocations, with and without identities in turn, until it has them and has said so: a real
+                 client whose tasks are pretended (node-sim), so that no task's start is in the figure
+  starts         the same with mock tasks on a node with a disk: directories, files of tokens, sockets and all
   requests       answers a second through one task's socket, by its identity, at several connections
   sockets        1,000 idle ones: memory of each, processor time of all
 
@@ -55,11 +57,11 @@ def placements(build, pairs):
         show_pairs(name, [(plain[place], with_them[place]) for plain, with_them in figures], unit)
 
 
-def deliveries(build, pairs, count=500):
-    agent = agent_bench.idle_agent()
-
+def until_running(agent, pairs, what, datacenter="*", count=500):
+    """Shows how long `count` allocations of one job take from its registration until the servers know that all run."""
     def measure(with_identities):
         made = job(f"many-{time.monotonic_ns()}", count=count)
+        made["Datacenters"] = [datacenter]
         made["TaskGroups"][0]["Tasks"][0]["Identity"] = OWN if with_identities else None
         before = time.monotonic()
         agent.register(made)
@@ -69,9 +71,30 @@ def deliveries(build, pairs, count=500):
         wait_until(lambda: agent.get("/v1/metrics").status == 200 and agent_bench.count_running(agent, made["ID"]) == 0, timeout=120)
         time.sleep(3)
         return took
+    measure(True)  # what runs for the first time
+    show_pairs(f"{count} allocations of one client {what}", in_pairs(pairs, measure), "ms")
+
+
+def deliveries(build, pairs):
+    agent = agent_bench.idle_agent()
+    simulator = None
     try:
-        measure(True)  # what runs for the first time
-        show_pairs(f"{count} allocations of one client until all run", in_pairs(pairs, measure), "ms")
+        rpc = re.search(r"rpc\s+= (\d+)", open(agent.config_path).read())[1]
+        simulator = subprocess.Popen([harness.BINARY, "node-sim", "-nodes", "1", "-seed", "1", "-dc", "pretended", "-server", f"127.0.0.1:{rpc}"],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: "ready" in [node["Status"] for node in agent.get("/v1/nodes").json if node["Datacenter"] == "pretended"], timeout=60, what="the node")
+        until_running(agent, pairs, "until it has them", "pretended")
+    finally:
+        if simulator:
+            simulator.kill()
+            simulator.wait()
+        agent.destroy()
+
+
+def starts(build, pairs):
+    agent = agent_bench.idle_agent()
+    try:
+        until_running(agent, pairs, "until all run")
     finally:
         agent.destroy()
 
@@ -105,7 +128,7 @@ def sockets(build, pairs):
     subprocess.run([os.path.join(build, "test", "bench", "task_socket_bench")], check=True)
 
 
-SCENARIOS = {one.__name__: one for one in (placements, deliveries, requests, sockets)}
+SCENARIOS = {one.__name__: one for one in (placements, deliveries, starts, requests, sockets)}
 
 
 def main():

@@ -37,11 +37,33 @@ AllocRunnerParent::behavior_type parent(AllocRunnerParent::pointer, Told told) {
   };
 }
 
+/// Answers each order by what `answers` has next, and then by a token for each.
+struct Signing {
+  std::vector<identity_signer::Sign> orders;
+  std::vector<Result<std::string>> answers;  ///< A refusal, or why the servers can't be asked.
+};
+
+IdentitySigner::behavior_type sign(IdentitySigner::pointer, std::shared_ptr<Signing> signing) {
+  return {[signing](const identity_signer::Sign& msg) -> actor::Answer<identity_signer::Signed> {
+    const auto number = signing->orders.size();
+    signing->orders.push_back(msg);
+    identity_signer::Signed made;
+    made.identities.resize(msg.wanted.size());
+    for (auto& one : made.identities)
+      one.token = SecretText{"token"};
+    if (number >= signing->answers.size()) return made;
+    if (!signing->answers[number]) return signing->answers[number].error();
+    made.identities.back() = {.refused = *signing->answers[number]};
+    return made;
+  }};
+}
+
 struct Runner : test::ActorFixture {
   Heard heard = std::make_shared<std::vector<sync::StateChanged>>();
   Told told = std::make_shared<std::vector<alloc_runner::Status>>();
   Object<schema::Job> job = test::make_job({});
   AllocRunner runner;
+  IdentitySigner signer{};
 
   void start(const nodesim::RunPlan& plan, const Object<schema::Allocation>& alloc) {
     auto context = std::make_shared<RunnerContext>();
@@ -54,7 +76,7 @@ struct Runner : test::ActorFixture {
     setup.alloc = alloc;
     setup.job = job;
     setup.parent = adopt(actor::spawn(system(), parent, told));
-    runner = adopt(nodesim::spawn_simulated_runner(system(), setup, plan));
+    runner = adopt(nodesim::spawn_simulated_runner(system(), setup, plan, signer));
     tell(runner, alloc_runner::Begin{});
   }
 
@@ -86,6 +108,53 @@ TEST_CASE_FIXTURE(Runner,
   CHECK(last() == ClientStatus::COMPLETE);
   REQUIRE(told->size() == 2);
   CHECK(told->back().over);
+}
+
+namespace {
+
+/// Its only task shows the default identity and one with a name, and has one that shows nowhere.
+struct Identified : Runner {
+  std::shared_ptr<Signing> signing = std::make_shared<Signing>();
+
+  Identified() {
+    signer = adopt(actor::spawn(system(), sign, signing));
+    Draft<schema::Job> draft{job};
+    auto task = draft->getTaskGroups()[0].getTasks()[0];
+    task.initIdentity().setEnv(true);
+    auto named = task.initIdentities(2);
+    named[0].setName("vault");
+    named[0].setFile(true);
+    named[1].setName("nowhere");
+    job = draft.freeze();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Identified, "simulated runner: runs when the identities it shows are signed") {
+  signing->answers = {Error{Errc::unavailable, "no leader"}};
+  start({}, test::make_alloc(job, 1));
+  advance(500ms);
+  CHECK(heard->empty());
+  REQUIRE(signing->orders.size() == 1);
+  REQUIRE(signing->orders[0].wanted.size() == 2);
+  CHECK(signing->orders[0].wanted[0].name.empty());
+  CHECK(signing->orders[0].wanted[1].name == "vault");
+
+  advance(1s);
+
+  CHECK(signing->orders.size() == 2);
+  REQUIRE(heard->size() == 1);
+  CHECK(last() == ClientStatus::RUNNING);
+}
+
+TEST_CASE_FIXTURE(Identified, "simulated runner: fails when an identity is refused") {
+  signing->answers = {std::string{"no such task"}};
+  start({}, test::make_alloc(job, 1));
+  advance(10ms);
+
+  REQUIRE(heard->size() == 1);
+  CHECK(last() == ClientStatus::FAILED);
 }
 
 TEST_CASE_FIXTURE(Runner, "simulated runner: fails at the rate of its plan") {
