@@ -3,7 +3,8 @@
     NOMADCTL=build/release/cli/nomadctl python3 test/bench/access.py [scenario …]
 
 Scenarios, all of them without a name:
-    requests  reads and writes at 16 connections by a token of ten policies, beside an agent without ACLs, in turns
+    requests  reads and writes at 16 connections by a token of ten policies, beside the same requests to an agent without
+              ACLs, in turns
     list      10,000 allocations over 100 namespaces, listed by such a token and without ACLs
     tokens    the memory of 100,000 tokens
     guesses   10,000 wrong tokens a second: memory, and what others wait for
@@ -26,7 +27,7 @@ BUILD = os.path.join(os.path.dirname(harness.BINARY), "..")
 TICKS = os.sysconf("SC_CLK_TCK")
 OPEN = "limits {\n  http_max_conns_per_client = 0\n  rpc_max_conns_per_client = 0\n}\n"
 ACL = "acl {\n  enabled = true\n}\n"
-ROUNDS = 7
+ROUNDS = 15
 
 
 def show(name, figure):
@@ -115,7 +116,7 @@ def in_turns(agents, what, *words, rounds=ROUNDS):
     found = {name: [] for name in agents}
     for _ in range(rounds):
         for name, (agent, token) in agents.items():
-            found[name].append(load(agent, 16, *words, seconds=2, token=token))
+            found[name].append(load(agent, 16, *words, seconds=1.5, token=token))
     rates = {name: statistics.median(one[0] for one in each) for name, each in found.items()}
     costs = {name: statistics.median(one[3] for one in each) for name, each in found.items()}
     first, second = agents
@@ -139,7 +140,8 @@ def requests():
     off, on = started(), bootstrapped()
     names = spaces(on, 20)
     spaces(off, 20)
-    compare_requests({"off": (off, None), "on": (on, developer(on, names))})
+    token = developer(on, names)
+    compare_requests({"off": (off, token), "on": (on, token)})
     on.destroy()
     off.destroy()
 

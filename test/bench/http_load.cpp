@@ -52,6 +52,7 @@ struct Options {
   std::uint16_t port = 4646;
   std::string path = "/";
   bool tells_last = false;
+  bool has_numbers = false;  ///< No two requests are the same.
 };
 
 struct Connection {
@@ -126,14 +127,18 @@ void connect_to(Connection& connection, const Options& options, int epoll) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, connection.socket, &event);
 }
 
+std::string request(const Options& options, std::uint64_t number) {
+  const auto body = numbered(options.body, number);
+  return fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}",
+                     options.method, numbered(options.path, number), options.host,
+                     numbered(options.headers, number), body.size(), body);
+}
+
 void start(Connection& connection,
            const Options& options,
            std::uint64_t number,
            Clock::time_point due) {
-  const auto body = numbered(options.body, number);
-  connection.out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}",
-                               options.method, numbered(options.path, number), options.host,
-                               numbered(options.headers, number), body.size(), body);
+  if (connection.out.empty() || options.has_numbers) connection.out = request(options, number);
   connection.in.clear();
   connection.started = due;
   connection.busy = true;
@@ -286,6 +291,8 @@ Options parse(int argc, char** argv) {
     options.port = static_cast<std::uint16_t>(std::atoi(address.c_str() + colon + 1));
   }
   options.path = argv[optind + 1];
+  for (const auto* text : {&options.path, &options.headers, &options.body})
+    options.has_numbers |= text->find("{n}") != text->npos || text->find("{uuid}") != text->npos;
   return options;
 }
 
