@@ -15,6 +15,7 @@ struct AdmissionPolicy $json("SentinelPolicy") {
   createIndex @6 :UInt64;
   modifyIndex @7 :UInt64;
   originIndex @8 :UInt64 $hidden;      # of a copy: its modifyIndex in the authoritative region
+  hasHead @9 :Bool $hidden;            # the text is one block `policy`; releases before rootKeyForcedDelete can't read that
 }
 
 # Who submits a job, as conditions see him. Never stored.

@@ -79,13 +79,18 @@ std::uint32_t first_writer(Table table) {
   }
 }
 
-/// Releases before variableLocking would pass over these parts of rows.
+/// Releases before variableLocking would pass over these parts of rows, those before
+/// rootKeyForcedDelete over the last.
 bool is_new(schema::Variable::Reader row) {
   return row.hasLock();
 }
 
 bool is_new(schema::RootKey::Reader row) {
   return row.getState() == schema::RootKeyState::PREPUBLISHED;
+}
+
+bool is_new(schema::AdmissionPolicy::Reader row) {
+  return row.getHasHead();
 }
 
 /// One that cannot be read is refused where the rows are put together.
@@ -98,9 +103,12 @@ bool is_new_row(capnp::Data::Reader value) {
 
 std::uint32_t kind_of_row(Table table, capnp::Data::Reader value) {
   const auto kind = first_writer(table);
-  const bool has_new_parts = (table == Table::variables && is_new_row<schema::Variable>(value))
-                             || (table == Table::root_keys && is_new_row<schema::RootKey>(value));
-  return has_new_parts ? std::max<std::uint32_t>(kind, schema::Command::VARIABLE_LOCKING) : kind;
+  if ((table == Table::variables && is_new_row<schema::Variable>(value))
+      || (table == Table::root_keys && is_new_row<schema::RootKey>(value)))
+    return std::max<std::uint32_t>(kind, schema::Command::VARIABLE_LOCKING);
+  if (table == Table::admission_policies && is_new_row<schema::AdmissionPolicy>(value))
+    return schema::Command::ROOT_KEY_FORCED_DELETE;
+  return kind;
 }
 
 /// The rows of a snapshot: who does not know each of their tables, or a part that a row has, keeps
@@ -212,11 +220,12 @@ Result<> check_command(schema::Command::Reader command) {
 
 namespace {
 
-/// What a command may have that releases before variableLocking would pass over, and so apply
+/// What a command may have that releases before a later command would pass over, and so apply
 /// otherwise. One bit each.
 constexpr std::uint32_t identity_key_part = 1;
 constexpr std::uint32_t prepublished_part = 2;
 constexpr std::uint32_t lock_id_part = 4;
+constexpr std::uint32_t admission_head_part = 8;
 
 std::uint32_t later_parts(schema::Command::Reader command) {
   switch (command.which()) {
@@ -228,6 +237,8 @@ std::uint32_t later_parts(schema::Command::Reader command) {
       return is_new(command.getRootKeyUpsert().getKey()) ? prepublished_part : 0;
     case schema::Command::VARIABLE_APPLY:
       return command.getVariableApply().getLockId().size() != 0 ? lock_id_part : 0;
+    case schema::Command::ADMISSION_POLICY_UPSERT:
+      return is_new(command.getAdmissionPolicyUpsert()) ? admission_head_part : 0;
     default:
       return 0;
   }
@@ -235,8 +246,9 @@ std::uint32_t later_parts(schema::Command::Reader command) {
 
 std::uint32_t kind_of_one(schema::Command::Reader command) {
   if (command.isRestoreRows()) return kind_of_rows(command.getRestoreRows());
-  if (later_parts(command) != 0) return schema::Command::VARIABLE_LOCKING;
-  return command.which();
+  const auto parts = later_parts(command);
+  if (parts == admission_head_part) return schema::Command::ROOT_KEY_FORCED_DELETE;
+  return parts != 0 ? schema::Command::VARIABLE_LOCKING : command.which();
 }
 
 }  // namespace

@@ -144,7 +144,8 @@ void take_head(schema::AdmissionPolicy::Builder policy,
 std::vector<std::string> admission_mistakes(schema::AdmissionPolicy::Builder draft) {
   std::vector<std::string> mistakes;
   const auto rules = AdmissionRules::read(copy(draft.asReader().getPolicy()));
-  if (rules && (*rules)->head()) take_head(draft, *(*rules)->head(), mistakes);
+  draft.setHasHead(rules && (*rules)->head());
+  if (draft.getHasHead()) take_head(draft, *(*rules)->head(), mistakes);
   const auto policy = draft.asReader();
   const auto name = view(policy.getName());
   if (!is_acl_name(name)) mistakes.push_back(fmt::format("invalid name '{}'", shorten(name)));

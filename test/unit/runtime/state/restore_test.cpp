@@ -120,6 +120,10 @@ TEST_CASE("restore: rows with parts that a release before passes over are of a l
   CHECK(kind_with(Table::root_keys, key.freeze().bytes()) == usual);
   key->setState(schema::RootKeyState::PREPUBLISHED);
   CHECK(kind_with(Table::root_keys, key.freeze().bytes()) == later);
+  Draft<schema::AdmissionPolicy> policy;
+  policy->setHasHead(true);
+  CHECK(kind_with(Table::admission_policies, policy.freeze().bytes())
+        == static_cast<std::uint32_t>(schema::Command::ROOT_KEY_FORCED_DELETE));
   CHECK(kind_with(Table::jobs, key.freeze().bytes()) == usual);
   CHECK(kind_with(Table::root_keys, {}) == usual);  // refused when the state is put together
 }

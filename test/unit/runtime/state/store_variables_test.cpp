@@ -486,6 +486,10 @@ TEST_CASE("commands: what a release before cannot carry out is of a later kind")
   CHECK(
       kind_with([](auto& to) { to.initGuarded().initCommand().initVariableApply().setLockId("i"); })
       == later);
+  CHECK(kind_with([](auto& to) { to.initAdmissionPolicyUpsert().setHasHead(true); })
+        == static_cast<std::uint32_t>(schema::Command::ROOT_KEY_FORCED_DELETE));
+  CHECK(kind_with([](auto& to) { to.initAdmissionPolicyUpsert(); })
+        == static_cast<std::uint32_t>(schema::Command::ADMISSION_POLICY_UPSERT));
 }
 
 TEST_CASE("commands: a later part proves nothing but itself") {

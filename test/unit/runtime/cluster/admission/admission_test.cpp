@@ -280,6 +280,7 @@ TEST_CASE_FIXTURE(Admissions,
       text("policy \"images\" {\nenforcement = \"hard-mandatory\"\n" + pinned + "\n}"));
   const auto whole = decide_put_admission(now(), manager, policy.reader());
   REQUIRE(whole.has_value());
+  CHECK(whole->command->getAdmissionPolicyUpsert().getHasHead());
   CHECK(view(whole->command->getAdmissionPolicyUpsert().getScope()) == "submit-job");
   CHECK(view(whole->command->getAdmissionPolicyUpsert().getEnforcementLevel()) == "hard-mandatory");
   policy->setName("other");
