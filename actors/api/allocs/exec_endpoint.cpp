@@ -1,9 +1,9 @@
 #include "actors/api/allocs/exec_endpoint.hpp"
 
-#include "actors/api/allocs/exec_handshake.hpp"
 #include "actors/api/allocs/exec_session.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
+#include "actors/api/http/token_handshake.hpp"
 #include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/text/number_text.hpp"
 
@@ -58,7 +58,7 @@ Result<ExecRequest> exec_request_of(const Call& call) {
 Outcome exec_alloc(Call& call, const ClientParts& parts) {
   const auto asked = NOMAD_TRY(exec_request_of(call));
   if (auto refusal = refuse_handshake(call.request())) return std::move(*refusal);
-  if (call.request().hops == 0) call.tell_failure = refuse_exec;
+  if (call.request().hops == 0) call.tell_failure = refuse_websocket;
   const bool comes_later = NOMAD_TRY(flag_of(call.request(), "ws_handshake"));
   NOMAD_TRY(check_id("alloc", call.rest));
   const auto go_on = [asked, client = parts.client](Call known) {
@@ -73,7 +73,7 @@ Outcome exec_alloc(Call& call, const ClientParts& parts) {
       with_rights(std::move(known), serve);
   };
   if (comes_later)
-    read_exec_handshake(std::move(call), go_on);
+    read_token_handshake(std::move(call), go_on);
   else
     go_on(std::move(call));
   return later;

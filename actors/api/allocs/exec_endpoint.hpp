@@ -8,7 +8,7 @@ namespace nomad::api {
 
 /// Checks query and handshake, whose mistakes are HTTP errors, judges the caller, and dispatches;
 /// failures are told by the websocket's close. Its route needs no capability: the token may come
-/// with the first message, which the first agent reads (exec_handshake.hpp).
+/// with the first message, which the first agent reads (token_handshake.hpp).
 Outcome exec_alloc(Call& call, const ClientParts& parts);
 
 }  // namespace nomad::api

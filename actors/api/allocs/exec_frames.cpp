@@ -56,19 +56,4 @@ Result<ExecInput> parse_exec_input(std::string_view text) {
   return input;
 }
 
-Result<std::string> parse_exec_handshake(std::string_view text) {
-  const auto parsed = NOMAD_TRY(parse_json(text));
-  const auto* frame = parsed.if_object();
-  if (frame == nullptr) return Error{Errc::invalid_argument, "the handshake is not a JSON object"};
-  const auto* version = frame->if_contains("version");
-  const bool is_number = version != nullptr && version->is_int64();
-  if (!is_number || version->get_int64() != 1)
-    return Error{
-        Errc::invalid_argument,
-        "unexpected handshake value: " + std::to_string(is_number ? version->get_int64() : 0)};
-  const auto* token = frame->if_contains("auth_token");
-  return std::string{token != nullptr && token->is_string() ? std::string_view{token->get_string()}
-                                                            : std::string_view{}};
-}
-
 }  // namespace nomad::api

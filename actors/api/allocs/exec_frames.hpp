@@ -36,8 +36,4 @@ struct ExecInput {
 /// JSON object, or data that is not base64.
 Result<ExecInput> parse_exec_input(std::string_view text);
 
-/// The token of a first message `{"version":1,"auth_token":"…"}`; empty without. `invalid_argument`
-/// for another version, in Nomad's words.
-Result<std::string> parse_exec_handshake(std::string_view text);
-
 }  // namespace nomad::api

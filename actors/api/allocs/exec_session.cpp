@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "actors/api/allocs/exec_frames.hpp"
-#include "actors/api/allocs/exec_handshake.hpp"
 #include "actors/api/audit/audited_call.hpp"
+#include "actors/api/http/token_handshake.hpp"
 #include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/turns.hpp"
@@ -270,7 +270,7 @@ private:
   void refuse(const Error& error) {
     const auto answer = Answer::error(error);
     if (audit_) audit_->refuse(answer.status, answer.body);
-    close(exec_close_code(answer.status), answer.body);
+    close(close_code_of(answer.status), answer.body);
   }
 
   void close(ws::CloseCode code, std::string_view reason) {

@@ -4,10 +4,10 @@
 #include <mutex>
 #include <utility>
 
-#include "actors/api/allocs/exec_handshake.hpp"
 #include "actors/api/audit/audited_call.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/read_options.hpp"
+#include "actors/api/http/token_handshake.hpp"
 #include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/net/http/status.hpp"
@@ -57,7 +57,7 @@ public:
     if (audit_ && response.status >= net::status::bad_request)
       audit_->refuse(response.status, body);
     close(response.status < net::status::bad_request ? ws::CloseCode::normal
-                                                     : exec_close_code(response.status),
+                                                     : close_code_of(response.status),
           body);
   }
 
@@ -229,7 +229,7 @@ Outcome over_websocket(Call& call, std::function<Outcome(Call&)> run) {
     serve(std::move(call));
     return later;
   }
-  read_exec_handshake(std::move(call), [needed, serve](Call known) {
+  read_token_handshake(std::move(call), [needed, serve](Call known) {
     known.asking.needed = needed;
     with_rights(std::move(known), serve);
   });

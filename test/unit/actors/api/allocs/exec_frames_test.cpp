@@ -15,11 +15,6 @@ ExecInput input_of(std::string_view text) {
   return *input;
 }
 
-std::string token_or_error(std::string_view text) {
-  const auto token = parse_exec_handshake(text);
-  return token ? *token : "error: " + token.error().what;
-}
-
 }  // namespace
 
 TEST_CASE("exec frames: output, its end, and the exit code") {
@@ -55,14 +50,4 @@ TEST_CASE("exec frames: what is no frame is refused") {
   CHECK(parse_exec_input("").has_error());
   CHECK(parse_exec_input(R"({"stdin":{"data":"a"}})").error().what
         == "illegal base64 data at input byte 0");
-}
-
-TEST_CASE("exec frames: the handshake brings the token") {
-  CHECK(token_or_error(R"({"version":1,"auth_token":"t"})") == "t");
-  CHECK(token_or_error(R"({"version":1})") == "");
-  CHECK(token_or_error(R"({"version":1,"auth_token":5})") == "");
-  CHECK(token_or_error(R"({"version":2,"auth_token":"t"})")
-        == "error: unexpected handshake value: 2");
-  CHECK(token_or_error("{}") == "error: unexpected handshake value: 0");
-  CHECK(token_or_error("1") == "error: the handshake is not a JSON object");
 }

@@ -1,15 +1,17 @@
-#include "actors/api/allocs/exec_handshake.hpp"
+#include "actors/api/http/token_handshake.hpp"
 
 #include <atomic>
 #include <optional>
 #include <utility>
 
-#include "actors/api/allocs/exec_frames.hpp"
+#include <boost/json.hpp>
+
 #include "actors/api/audit/audited_call.hpp"
 #include "actors/api/http/websocket_handshake.hpp"
 #include "runtime/base/turns.hpp"
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/net/http/status.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::api {
 namespace {
@@ -22,7 +24,7 @@ constexpr std::chrono::seconds handshake_patience{30};
 /// A close that says why, of a websocket that has said nothing but pongs.
 std::string refusal_frame(unsigned status, std::string_view reason) {
   ws::Codec codec{ws::Side::server, largest_handshake};
-  codec.close(exec_close_code(status), reason);
+  codec.close(close_code_of(status), reason);
   return codec.take_output();
 }
 
@@ -137,7 +139,7 @@ private:
   }
 
   void go_on(const std::string& payload) {
-    auto token = parse_exec_handshake(payload);
+    auto token = parse_token_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
     is_over_ = true;
     Call call{context_, net::Responder{shared_from_this()}, rest_};
@@ -147,7 +149,7 @@ private:
       audit_->await_session(false);
       call.become(audit_->watch(call.asking.who));
     }
-    call.tell_failure = refuse_exec;
+    call.tell_failure = refuse_websocket;
     std::exchange(then_, {})(std::move(call));
   }
 
@@ -191,21 +193,36 @@ private:
 
 }  // namespace
 
-void read_exec_handshake(Call call, std::function<void(Call)> then) {
+void read_token_handshake(Call call, std::function<void(Call)> then) {
   if (call.audit) call.audit->await_session(true);
   std::make_shared<Handshake>(std::move(call), std::move(then))->start();
 }
 
-ws::CloseCode exec_close_code(unsigned status) {
+ws::CloseCode close_code_of(unsigned status) {
   return status >= net::status::internal_error ? ws::CloseCode::internal_error
                                                : ws::CloseCode::policy_violation;
 }
 
-void refuse_exec(Call& call, const Answer& answer) {
+void refuse_websocket(Call& call, const Answer& answer) {
   if (call.audit) call.audit->refuse(answer.status, answer.body);
   auto tunnel = call.responder.tunnel(switching(call.request()));
   tunnel.write(refusal_frame(answer.status, answer.body));
   tunnel.close();
+}
+
+Result<std::string> parse_token_handshake(std::string_view text) {
+  const auto parsed = NOMAD_TRY(parse_json(text));
+  const auto* frame = parsed.if_object();
+  if (frame == nullptr) return Error{Errc::invalid_argument, "the handshake is not a JSON object"};
+  const auto* version = frame->if_contains("version");
+  const bool is_number = version != nullptr && version->is_int64();
+  if (!is_number || version->get_int64() != 1)
+    return Error{
+        Errc::invalid_argument,
+        "unexpected handshake value: " + std::to_string(is_number ? version->get_int64() : 0)};
+  const auto* token = frame->if_contains("auth_token");
+  return std::string{token != nullptr && token->is_string() ? std::string_view{token->get_string()}
+                                                            : std::string_view{}};
 }
 
 }  // namespace nomad::api
