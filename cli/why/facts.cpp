@@ -137,12 +137,10 @@ std::vector<View> newest_deployments(const Facts& facts) {
 }
 
 View undone_deployment(const Facts& facts) {
-  const auto newest = newest_deployments(facts);
-  for (std::size_t i = 0; i < newest.size() && i < 2; ++i)
-    if (newest[i]["Status"].text() == "failed"
-        && newest[i]["StatusDescription"].text().find(" - rolling back to job version")
-               != std::string::npos)
-      return newest[i];
+  const auto registered = View{facts.job}["JobModifyIndex"].number();
+  for (const auto& deployment : newest_deployments(facts))
+    if (deployment["Status"].text() == "failed" && deployment["ModifyIndex"].number() == registered)
+      return deployment;
   return {};
 }
 

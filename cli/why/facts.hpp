@@ -55,8 +55,8 @@ View group_of_job(const Facts& facts, std::string_view name);
 /// The job's deployments, newest first.
 std::vector<View> newest_deployments(const Facts& facts);
 
-/// The deployment that was rolled back last, null for none. A rollback is a deployment of its own:
-/// it is the newest or the one before.
+/// The deployment whose failure made the job's newest version, as a rollback does: both are written
+/// at once. Null for none, also if the job was registered since.
 View undone_deployment(const Facts& facts);
 
 }  // namespace nomad::cli::why

@@ -10,7 +10,7 @@ namespace {
 std::string deployment(const std::string& status,
                        const std::string& says,
                        const std::string& more = "") {
-  return R"({"ID":"dddddddd-1","JobVersion":3,"CreateIndex":5,"Status":")" + status
+  return R"({"ID":"dddddddd-1","JobVersion":3,"CreateIndex":5,"ModifyIndex":8,"Status":")" + status
          + R"(","StatusDescription":")" + says
          + R"(","TaskGroups":{"g":{"DesiredTotal":2,"PlacedAllocs":1,"HealthyAllocs":1,)"
            R"("UnhealthyAllocs":0)"
@@ -51,6 +51,7 @@ TEST_CASE("why: canaries that are not healthy yet wait for themselves") {
 
 TEST_CASE("why: a rollback is told with the allocations that led to it") {
   auto facts = test::facts_of_web();
+  facts.job.as_object()["JobModifyIndex"] = 8;
   facts.deployments = parse(
       "["
       + deployment("failed", "Failed due to unhealthy allocations - rolling back to job version 1")
@@ -70,6 +71,7 @@ TEST_CASE("why: a rollback is told with the allocations that led to it") {
            "back to job version 1");
 
   // A version that went well since.
+  facts.job.as_object()["JobModifyIndex"] = 12;
   facts.deployments.as_array().push_back(
       parse(R"({"ID":"ffffffff-1","JobVersion":5,"CreateIndex":12,"Status":"successful"})"));
   CHECK(diagnose(facts).empty());
