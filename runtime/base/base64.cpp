@@ -43,16 +43,19 @@ void append_bytes(std::string& bytes, std::uint32_t group, unsigned count) {
 }  // namespace
 
 std::string encode_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const auto count = std::min<std::size_t>(bytes.size() - at, 3);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= count ? alphabet[group >> (18 - 6 * i) & 0x3fU] : '=';
-  }
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  char* out = text.data();
+  const auto put = [&out](std::uint32_t group, unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+      *out++ = alphabet[group >> (18 - 6 * i) & 0x3fU];
+  };
+  const auto byte
+      = [bytes](std::size_t at) -> std::uint32_t { return static_cast<unsigned char>(bytes[at]); };
+  const auto whole = bytes.size() / 3 * 3;
+  for (std::size_t at = 0; at < whole; at += 3)
+    put(byte(at) << 16U | byte(at + 1) << 8U | byte(at + 2), 4);
+  if (bytes.size() - whole == 1) put(byte(whole) << 16U, 2);
+  if (bytes.size() - whole == 2) put(byte(whole) << 16U | byte(whole + 1) << 8U, 3);
   return text;
 }
 
