@@ -14,7 +14,8 @@ using identity_signer::Signed;
 
 constexpr auto signing_timeout = std::chrono::seconds{30};
 
-/// Of one question.
+/// Of one question, unless one task wants more: while the servers sign the next ones, tasks start.
+constexpr std::size_t usual_queries = 128;
 constexpr std::size_t most_queries = 1000;
 
 class SignerState {
@@ -47,7 +48,7 @@ private:
     std::size_t taken = 0;
     for (; taken < waiting_.size(); ++taken) {
       const auto more = waiting_[taken].what.wanted.size();
-      if (queries + more > most_queries) break;
+      if (taken > 0 && queries + more > usual_queries) break;
       queries += more;
     }
     const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(taken);

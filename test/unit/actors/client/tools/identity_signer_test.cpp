@@ -95,6 +95,20 @@ TEST_CASE_FIXTURE(SignerFixture,
   CHECK(held_questions->questions.size() == 2);
 }
 
+TEST_CASE_FIXTURE(SignerFixture, "identity_signer: many tasks are asked for in several questions") {
+  sign("first", {"db"});
+  for (int i = 0; i < 200; ++i)
+    sign("a", {"db"});
+  sign("b", std::vector<std::string>(300, "db"));
+  CHECK(asked(0) == 1);
+  for (const std::size_t next : {128, 72, 300}) {
+    answer();
+    CHECK(asked(held_questions->questions.size() - 1) == next);
+  }
+  answer();
+  CHECK(held_questions->questions.size() == 4);
+}
+
 TEST_CASE_FIXTURE(SignerFixture, "identity_signer: a service's is asked for as such") {
   const auto made = sign("front", {"consul"});
   const auto wanted = held_questions->questions.back()->getSignIdentities()[0];
