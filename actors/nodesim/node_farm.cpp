@@ -73,14 +73,13 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   parts.make_usage_reader = [](const actor::Owner& owner, const UsageReaderOptions&) {
     return actor::spawn(owner, silent_stats);
   };
-  parts.make_runner
-      = [plan = options.plan, servers = parts.servers, signer = IdentitySigner{}](
-            const actor::Owner& owner, const auto&, AllocSetup setup) mutable {
-          if (!signer)
-            signer = spawn_identity_signer(
-                owner, {.node_id = setup.context->node_id, .servers = servers});
-          return spawn_simulated_runner(owner, std::move(setup), plan, signer);
-        };
+  parts.make_runner = [plan = options.plan, servers = parts.servers, signer = IdentitySigner{}](
+                          const actor::Owner& owner, const auto&, AllocSetup setup) mutable {
+    if (!signer)
+      signer
+          = spawn_identity_signer(owner, {.node_id = setup.context->node_id, .servers = servers});
+    return spawn_simulated_runner(owner, std::move(setup), plan, signer);
+  };
   parts.check_alloc
       = [](const KnownDrivers&, AllocView, schema::Job::Reader) -> Result<> { return {}; };
   auto plugins = std::make_shared<PluginCatalog>();

@@ -129,8 +129,8 @@ void connect_to(Connection& connection, const Options& options, int epoll) {
 
 std::string request(const Options& options, std::uint64_t number) {
   const auto body = numbered(options.body, number);
-  return fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}",
-                     options.method, numbered(options.path, number), options.host,
+  return fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}Content-Length: {}\r\n\r\n{}", options.method,
+                     numbered(options.path, number), options.host,
                      numbered(options.headers, number), body.size(), body);
 }
 
