@@ -405,25 +405,13 @@ Value Evaluator::template_text(const TemplateExpr& expression) {
 }
 
 Value Evaluator::template_join(const TemplateJoinExpr& expression) {
-  constexpr const char* summary = "Invalid template interpolation value";
   const Value pieces = eval(*expression.tuple);
   if (!pieces.is_sequence()) return Value::unknown(Type::string());
   std::string text;
-  for (const Value& piece : pieces.elements()) {
-    if (piece.is_null()) {
-      error(expression, summary,
-            "An iteration result is null. Cannot include a null value in a string template.");
-      continue;
-    }
-    if (piece.is_unknown()) return Value::unknown(Type::string());
-    const Converted converted = convert(piece, Type::string());
-    if (const auto* wrong = std::get_if<ConversionError>(&converted)) {
-      error(expression, summary,
-            "Cannot include one of the interpolation results into the string template: "
-                + wrong->message + ".");
-      continue;
-    }
-    text += std::get<Value>(converted).as_string();
+  for (const Value& piece : pieces.elements()) {  // templates: texts, where nothing was wrong
+    if (!piece.is_string() || piece.is_null() || piece.is_unknown())
+      return Value::unknown(Type::string());
+    text += piece.as_string();
   }
   return Value::string(text);
 }

@@ -88,9 +88,7 @@ public:
       return mistake_at(start.start(), "missing start of document");
     Value out = NOMAD_TRY(node());
     YamlEvent end;
-    NOMAD_TRY(next(end));
-    if (end.type() != YAML_DOCUMENT_END_EVENT)
-      return mistake_at(end.start(), "only a single document is allowed");
+    NOMAD_TRY(next(end));  // of the document
     YamlEvent after;
     NOMAD_TRY(next(after));
     if (after.type() != YAML_STREAM_END_EVENT)
@@ -101,8 +99,7 @@ public:
 private:
   Result<void> next(YamlEvent& event) {
     if (parser_.next(event)) return {};
-    const std::string_view problem = parser_.problem();
-    return mistake_at(parser_.problem_mark(), problem.empty() ? "invalid YAML syntax" : problem);
+    return mistake_at(parser_.problem_mark(), parser_.problem());
   }
 
   Result<Value> node() {
@@ -134,8 +131,6 @@ private:
       }
       case YAML_ALIAS_EVENT:
         return alias(event);
-      case YAML_STREAM_END_EVENT:
-        return mistake_at(event.start(), "expecting value but found end of stream");
       default:
         return mistake_at(event.start(), "unexpected parser event");
     }

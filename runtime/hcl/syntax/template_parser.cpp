@@ -480,9 +480,7 @@ void TemplateParser::decode_escape(Token token,
               invalid_escape, std::move(detail));
   };
   ++at;
-  if (at >= content.size())
-    return fail("Backslash must be followed by an escape sequence selector character.");
-  const char selector = content[at];
+  const char selector = at < content.size() ? content[at] : '\0';  // the lexer leaves none alone
   switch (selector) {
     case 'n':
       out += '\n';

@@ -321,9 +321,7 @@ std::optional<Value> Converter::to_map(const Value& value, const Type& to) {
   const Type element = out->front().second.type();
   for (const auto& each : *out)
     if (!(each.second.type() == element))
-      return fail(value.kind() == Kind::object
-                      ? "attribute types must all match for conversion to map"
-                      : "element types must all match for conversion to map");
+      return fail("attribute types must all match for conversion to map");
   return Value::map(element, std::move(*out));
 }
 

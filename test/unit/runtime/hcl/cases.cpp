@@ -1,5 +1,6 @@
 #include "test/unit/runtime/hcl/cases.hpp"
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -52,13 +53,27 @@ std::vector<Case> load_cases(std::string_view name) {
     if (line.starts_with("> ") || line == ">") {
       // The blank line before an input separates the cases.
       if (!out.empty() && out.back().expected.ends_with('\n')) out.back().expected.pop_back();
-      out.push_back({unescape(line.size() > 2 ? std::string_view{line}.substr(2) : ""), ""});
+      out.push_back({unescape(line.size() > 2 ? std::string_view{line}.substr(2) : ""), "", line});
     } else if (!out.empty()) {
       out.back().expected += line + "\n";
     }
   }
   REQUIRE(!out.empty());
   return out;
+}
+
+void check_cases(std::string_view name,
+                 const std::function<std::string(const std::string&)>& shown) {
+  const auto before = load_data(name);
+  std::string now = before.substr(0, before.find("\n> ") + 1);  // what the table says of itself
+  for (const Case& c : load_cases(name)) {
+    CAPTURE(c.input);
+    const auto given = shown(c.input);
+    CHECK(given == c.expected);
+    now += (now.ends_with("\n\n") ? "" : "\n") + c.line + '\n' + given;
+  }
+  if (std::getenv("NOMAD_REWRITE_TRANSCRIPTS") != nullptr)
+    std::ofstream{std::string{HCL_TEST_DATA} + "/" + std::string{name}} << now;
 }
 
 std::string show(const Value& value) {

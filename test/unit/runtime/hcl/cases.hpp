@@ -2,8 +2,10 @@
 //
 // A table holds inputs ("> text", with \n and friends escaped) and below each what it must give.
 // The expectations were checked against the reference implementation where they were written.
+// NOMAD_REWRITE_TRANSCRIPTS=1 writes down what is given now, to be reviewed as a diff.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,11 +19,16 @@ namespace nomad::hcl {
 struct Case {
   std::string input;
   std::string expected;
+  std::string line;  ///< The input as the table has it.
 };
 
 /// The cases of test/data/hcl/<name>; fails the test when there are none.
 std::vector<Case> load_cases(std::string_view name);
 std::string load_data(std::string_view name);
+
+/// Each case of test/data/hcl/<name> has to be what `shown` makes of its input.
+void check_cases(std::string_view name,
+                 const std::function<std::string(const std::string&)>& shown);
 
 /// A value as text that shows its type wherever it is not plain.
 std::string show(const Value& value);

@@ -43,6 +43,31 @@ TEST_CASE("Body: content by a schema, in its order") {
         == "name=\"x\";count=1;port http{name=\"y\";}tag{}");
 }
 
+TEST_CASE("Body: what JSON has in the place of blocks and arguments is named with its place") {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"port": 7})",
+       "! f.hcl:1,10-11: Incorrect JSON value type; Either a JSON object or JSON array of objects "
+       "is "
+       "required here, to specify label labels for this block.\n"
+       "! f.hcl:1,10-11: Missing block label; At least one object property is required, whose name "
+       "represents the port block's label.\n"},
+      {R"({"port": {"http": true}})",
+       "! f.hcl:1,19-23: Incorrect JSON value type; Either a JSON object or a JSON array is "
+       "required, "
+       "representing the contents of one or more \"port\" blocks.\n"},
+      {R"({"name": "x", "name": "y"})",
+       "name=\"x\";! f.hcl:1,15-21: Duplicate argument; The argument \"name\" was already set at "
+       "f.hcl:1,2-13.\n"},
+  };
+  for (const auto& [text, shown] : cases)
+    CHECK(show_text(text) == shown);
+}
+
+TEST_CASE("Body: labels of a dynamic block are a list") {
+  CHECK(show_text("dynamic \"port\" {\n  for_each = [1]\n  labels = \"x\"\n  content {\n  }\n}\n")
+        == "! f.hcl:3,13-14: Invalid expression; A static list expression is required.\n");
+}
+
 TEST_CASE("Body: unknown names are reported with what was probably meant") {
   CHECK(show_text("nmae = 1\n")
         == "! f.hcl:1,1-5: Unsupported argument; An argument named \"nmae\" is not expected here. Did you mean \"name\"?\n");

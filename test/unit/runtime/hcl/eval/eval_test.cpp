@@ -10,10 +10,7 @@ namespace nomad::hcl {
 namespace {
 
 void check_table(std::string_view name, const EvalContext* context) {
-  for (const Case& c : load_cases(name)) {
-    CAPTURE(c.input);
-    CHECK(show_evaluated(c.input, context) == c.expected);
-  }
+  check_cases(name, [context](const std::string& input) { return show_evaluated(input, context); });
 }
 
 }  // namespace
@@ -79,7 +76,9 @@ TEST_CASE(
   const Evaluated second = evaluate(*simple.file->expression(), &scope.context);
 
   REQUIRE(first.diagnostics.size() == 1);
-  CHECK(first.diagnostics[0].summary == "Evaluation limit exceeded");
+  CHECK(first.diagnostics[0].to_string()
+        == "f.hcl:1,70-71: Evaluation limit exceeded; Evaluating this text takes more work than is "
+           "allowed.");
   CHECK(second.value.is_unknown());
   CHECK(budget.work.used() < 20'000 * Work::step);
 }
@@ -115,6 +114,18 @@ TEST_CASE("evaluate: values that double at each step hit the limit on a value's 
 
   REQUIRE(!out.ok());
   CHECK(out.diagnostics[0].summary == "Evaluation limit exceeded");
+  CHECK(out.diagnostics[0].detail == "This value is larger or more deeply nested than is allowed.");
+}
+
+TEST_CASE("evaluate: a text that is put together hits the limit on a value's size") {
+  Scope scope;
+  EvalBudget budget;
+  budget.limits.value_weight = 10;
+  scope.context.budget = &budget;
+
+  CHECK(show_evaluated("\"${var.s}, ${var.s}, ${var.s}\"", &scope.context)
+        == "= unknown(string)\n! f.hcl:1,1-31: Evaluation limit exceeded; This text is longer than is "
+           "allowed.\n");
 }
 
 TEST_CASE("evaluate: functions refuse results out of proportion") {

@@ -62,8 +62,30 @@ TEST_CASE("functions: file functions go through the hooks") {
       == "= [\"b\", \".\", \"/\", \"a\", \".\", \"/\"]\n");
   CHECK(value(R"(file("zz"))").find("Call to function \"file\" failed: no file exists at zz.")
         != std::string::npos);
-  CHECK(value(R"(file("b.bin"))").find("contents of b.bin are not valid UTF-8")
-        != std::string::npos);
+  CHECK(value(R"(file("b.bin"))")
+        == "= unknown(any)\n! f.hcl:1,1-6: Error in function call; Call to function \"file\" "
+           "failed: contents of b.bin are not valid UTF-8; use the filebase64 function to obtain the "
+           "Base64 encoded contents or the other file functions (e.g. filemd5, filesha256) to obtain "
+           "file hashing results instead.\n");
+}
+
+TEST_CASE("functions: JSON and YAML are read up to a depth and a size") {
+  Scope scope;
+  const std::string deep(2'000, '[');
+  std::string wide = "[";
+  for (int i = 0; i < 1'100'000; ++i)
+    wide += "1,";
+  scope.variables.emplace_back("deep", Value::string(deep));
+  scope.variables.emplace_back("wide", Value::string(wide + "1]"));
+  const auto mistake = [&](const char* call) {
+    const auto shown = show_evaluated(call, &scope.context);
+    return shown.substr(shown.find(" failed: ") + 9);
+  };
+
+  CHECK(mistake("jsondecode(deep)") == "JSON values may be nested at most 250 levels deep.\n");
+  CHECK(mistake("yamldecode(deep)") == "YAML values may be nested at most 250 levels deep.\n");
+  CHECK(mistake("yamldecode(wide)") == "the YAML document has more nodes than are allowed.\n");
+  CHECK(mistake("replace(wide, \"1\", wide)") == "the result is larger than is allowed.\n");
 }
 
 TEST_CASE("functions: random ones draw from the hook") {

@@ -119,7 +119,8 @@ TEST_CASE("hcl1: mistakes are named with their place") {
   std::string blocks;
   for (int i = 0; i < 5000; ++i)
     blocks += "a {";
-  CHECK(read(blocks).find("nested too deeply") != std::string::npos);
+  CHECK(read(blocks).ends_with(": blocks are nested too deeply"));
+  CHECK(read("a = <<END x\nEND\n") == "f:1,10: expected a line break after the mark of a heredoc");
 }
 
 TEST_CASE("hcl1: no text makes the reader fail otherwise than by an error") {
