@@ -539,7 +539,7 @@ private:
       else
         report(hcl::error_at(block.source(), block.definition_span, "Invalid scaling policy type",
                              fmt::format("Invalid policy type, expected {} but found {}",
-                                         quote(tree::text(policy, "Type")), quote(wanted))));
+                                         quote(wanted), quote(tree::text(policy, "Type")))));
     }
     if (!policies.empty()) out["ScalingPolicies"] = std::move(policies);
   }

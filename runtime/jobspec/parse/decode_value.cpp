@@ -79,46 +79,33 @@ DecodedValue decode_number(const hcl::Number& number, Kind kind) {
   }
 }
 
-/// A value that already has the type of its kind.
+/// A value that already has the type of its kind: a text, a truth, a list or a map of them.
 DecodedValue decode_converted(const Value& value, bool nullable) {
   if (value.is_unknown()) return wrong(must_be_known);
   if (value.is_null()) {
     const bool collection = value.kind() == Type::Kind::list || value.kind() == Type::Kind::map;
     return nullable || collection ? DecodedValue{nullptr, {}} : wrong(null_not_allowed);
   }
-  switch (value.kind()) {
-    case Type::Kind::string:
-      return {boost::json::string{value.as_string()}, {}};
-    case Type::Kind::boolean:
-      return {value.as_bool(), {}};
-    case Type::Kind::list: {
-      boost::json::array out;
-      out.reserve(value.size());
-      for (const Value& element : value.elements()) {
-        DecodedValue decoded = decode_converted(element, false);
-        if (!decoded.ok()) return decoded;
-        out.push_back(std::move(decoded.json));
-      }
-      return {std::move(out), {}};
+  if (value.is_string()) return {boost::json::string{value.as_string()}, {}};
+  if (value.is_bool()) return {value.as_bool(), {}};
+  if (value.is_sequence()) {
+    boost::json::array out;
+    out.reserve(value.size());
+    for (const Value& element : value.elements()) {
+      DecodedValue decoded = decode_converted(element, false);
+      if (!decoded.ok()) return decoded;
+      out.push_back(std::move(decoded.json));
     }
-    case Type::Kind::map: {
-      boost::json::object out;
-      out.reserve(value.size());
-      for (const auto& [name, element] : value.entries()) {
-        DecodedValue decoded = decode_converted(element, false);
-        if (!decoded.ok()) return decoded;
-        out.emplace(name, std::move(decoded.json));
-      }
-      return {std::move(out), {}};
-    }
-    case Type::Kind::dynamic:
-    case Type::Kind::number:
-    case Type::Kind::set:
-    case Type::Kind::tuple:
-    case Type::Kind::object:
-      break;
+    return {std::move(out), {}};
   }
-  return wrong("unsupported source type");
+  boost::json::object out;
+  out.reserve(value.size());
+  for (const auto& [name, element] : value.entries()) {
+    DecodedValue decoded = decode_converted(element, false);
+    if (!decoded.ok()) return decoded;
+    out.emplace(name, std::move(decoded.json));
+  }
+  return {std::move(out), {}};
 }
 
 /// A type as Go prints its structure; clients see this in one error text.

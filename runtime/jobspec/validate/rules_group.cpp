@@ -23,11 +23,8 @@ void check_disconnect(const DraftBlock& group, Mistakes& out) {
 }
 
 void check_policies(const DraftBlock& group, std::string_view type, Mistakes& out) {
-  const std::string_view name = group.text("Name");
   if (const DraftBlock restart = group.child("RestartPolicy"))
     out.add_joined("", check_restart(restart));
-  else
-    out.add(fmt::format("Task Group {} should have a restart policy", name));
   check_spreads(group, type == "system", out);
 
   const DraftBlock reschedule = group.child("ReschedulePolicy");
@@ -35,16 +32,11 @@ void check_policies(const DraftBlock& group, std::string_view type, Mistakes& ou
     if (reschedule) out.add("System jobs should not have a reschedule policy");
   } else if (reschedule) {
     out.add_joined("", check_reschedule(reschedule));
-  } else {
-    out.add(fmt::format("Task Group {} should have a reschedule policy", name));
   }
 
-  if (const DraftBlock disk = group.child("EphemeralDisk")) {
+  if (const DraftBlock disk = group.child("EphemeralDisk"))
     if (const std::int64_t size = disk.number("SizeMB"); size < min_disk_mb)
       out.add(fmt::format("minimum DiskMB value is {}; got {}", min_disk_mb, size));
-  } else {
-    out.add(fmt::format("Task Group {} should have an ephemeral disk object", name));
-  }
 
   if (const DraftBlock update = group.child("Update")) {
     if (type != "service" && type != "system")

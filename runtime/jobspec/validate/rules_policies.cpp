@@ -326,11 +326,9 @@ Mistakes check_scaling(const DraftBlock& group, const DraftBlock& job) {
       = [&](std::string_view text) { out.add("Scaling policy invalid: " + std::string{text}); };
 
   const std::string_view type = scaling.text("Type");
-  if (type.empty())
-    add("missing scaling policy type");
-  else if (type != "horizontal")
+  if (type != "horizontal") {
     add(fmt::format("scaling policy type \"{}\" is not valid", type));
-  else {
+  } else {
     if (job.text("ID").empty()) add("missing target job");
     if (group.text("Name").empty()) add("missing target group");
   }

@@ -153,9 +153,7 @@ void check_lifecycle(const DraftBlock& task, Mistakes& out) {
   const DraftBlock lifecycle = task.child("Lifecycle");
   if (!lifecycle) return;
   const std::string_view hook = lifecycle.text("Hook");
-  if (hook.empty())
-    out.add("Lifecycle validation failed: no lifecycle hook provided");
-  else if (hook != "prestart" && hook != "poststart" && hook != "poststop")
+  if (hook != "prestart" && hook != "poststart" && hook != "poststop")
     out.add(fmt::format("Lifecycle validation failed: invalid hook: {}", hook));
 }
 
@@ -376,12 +374,8 @@ Mistakes check_task(const DraftBlock& task,
   check_timing(task, job_type, group, out);
   if (const DraftBlock resources = task.child("Resources"))
     out.add_joined("", check_resources(resources));
-  else
-    out.add("Missing task resources");
   if (const DraftBlock logs = task.child("LogConfig"))
     out.add_joined("", check_logs(logs, group.child("EphemeralDisk")));
-  else
-    out.add("Missing Log Config");
   check_task_constraints(task, out);
   check_affinities(task, job_type == "system", out);
   out.add_joined("", check_task_services(task, group, options));

@@ -57,7 +57,6 @@ void check_names(const DraftBlock& job, const ValidateOptions& options, Mistakes
     out.add("Job Name contains a null character");
   else if (name.size() > longest_name)
     out.add(fmt::format("Job name has more than {} bytes", longest_name));
-  if (job.text("Namespace").empty()) out.add("Job must be in a namespace");
 
   const std::string_view type = job.text("Type");
   if (type.empty())
@@ -67,9 +66,7 @@ void check_names(const DraftBlock& job, const ValidateOptions& options, Mistakes
 }
 
 void check_datacenters(const DraftBlock& job, Mistakes& out) {
-  const auto& datacenters = job.texts("Datacenters");
-  if (datacenters.size() == 0 && !is_multiregion(job)) out.add("Missing job datacenters");
-  for (const auto datacenter : datacenters)
+  for (const auto datacenter : job.texts("Datacenters"))
     if (view(datacenter).empty()) out.add("Job datacenter must be non-empty string");
 }
 

@@ -219,6 +219,8 @@ TEST_CASE("job_draft: blocks are counted before anything is made of them") {
     const auto refused = decode(groups(JobDraft::most_blocks, group));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code == nomad::Errc::too_large);
+    CHECK(refused.error().what
+          == "the job has 10001 blocks, at most 10000 are taken; make several jobs of it");
   }
   CHECK(decode(groups(JobDraft::most_blocks / 2, R"({"Tasks":[{}]})")).has_error());
 }

@@ -81,7 +81,7 @@ TEST_CASE("zones") {
   const auto unknown = TimeZone::find("Mars/Base");
   REQUIRE(unknown.has_error());
   CHECK(unknown.error().what == "unknown time zone Mars/Base");
-  CHECK(TimeZone::find("../../etc/passwd").has_error());
+  CHECK(TimeZone::find("../../etc/passwd").error().what == "time: invalid location name");
 
   const auto berlin = TimeZone::find("Europe/Berlin");
   REQUIRE_FALSE(berlin.has_error());

@@ -241,6 +241,25 @@ TEST_CASE("hostile texts cost little time and memory") {
   }
 }
 
+TEST_CASE("job file: a driver's configuration has values that JSON has") {
+  CHECK(parse("job \"j\" {\n  task \"t\" {\n    config {\n      a = 1e400\n    }\n  }\n}\n").error
+        == "input.hcl:4,11-16: unsuitable value type; Unsuitable value: number is too large");
+}
+
+TEST_CASE("job file: a task's scaling policy is of what its label says") {
+  CHECK(parse("job \"j\" {\n  task \"t\" {\n    scaling \"cpu\" {\n      type = \"vertical_mem\"\n"
+              "    }\n  }\n}\n")
+            .error
+        == "input.hcl:3,5-18: Invalid scaling policy type; Invalid policy type, expected "
+           "\"vertical_cpu\" but found \"vertical_mem\"");
+}
+
+TEST_CASE("job file: has blocks in a number that can be looked at") {
+  const auto parsed = parse("job \"j\" {\n" + repeated("  group \"g\" {}\n", 200'001) + "}\n");
+  CHECK(parsed.diagnostics.back().to_string()
+        == "input.hcl:200002,3-12: Too many blocks; A job may have at most 200000 blocks.");
+}
+
 TEST_CASE("job file: a task has one identity without a name, and others by their names") {
   const auto job_with = [](const std::string& identities) {
     return parse("job \"j\" {\n  group \"g\" {\n    task \"t\" {\n" + identities

@@ -123,6 +123,37 @@ TEST_CASE("mistakes in files of values") {
            "was already set at input.hcl:1,1-2. Each argument may be set only once.");
 }
 
+TEST_CASE("a file of values declares no variables") {
+  CHECK(with_file("variable \"b\" {\n  default = 1\n}\n")
+        == "vars.hcl:1,1-9: Variable declaration in a .var file; A .var file is used to assign values "
+           "to variables that have already been declared in job files, not to declare new variables. "
+           "To declare variable \"b\", place this block in one of your job files\n\nTo set a value for "
+           "this variable in vars.hcl, use the definition syntax instead:\n    b = <value>");
+}
+
+TEST_CASE("mistakes in the rules of a variable") {
+  const auto rule = [](const std::string& attributes) {
+    return parse_job("input.hcl", "variable \"a\" {\n  default = \"x\"\n  validation {\n"
+                                      + attributes
+                                      + "  }\n}\njob \"j\" {\n  meta {\n    a = var.a\n  }\n}\n")
+        .error;
+  };
+  CHECK(rule("    condition = var.a == \"x\"\n    error_message = \"Not x.\"\n") == "");
+  CHECK(rule("    condition = var.a == \"x\"\n    error_message = \"\"\n")
+        == "input.hcl:5,21-23: Invalid validation error message; An empty string is not a valid nor "
+           "useful error message.");
+  CHECK(rule("    error_message = \"Not x.\"\n")
+        == "input.hcl:3,14-14: Missing required argument; The argument \"condition\" is required, but "
+           "no definition was found.\ninput.hcl:3,3-13: Invalid variable validation specification; "
+           "validation requires a condition.");
+  CHECK(rule("    condition = var.a == \"x\" ? null : true\n    error_message = \"Not x.\"\n")
+        == "input.hcl:4,17-43: Invalid variable validation result; Validation condition expression "
+           "must return either true or false, not null.");
+  CHECK(rule("    condition = \"${var.a}y\"\n    error_message = \"Not x.\"\n")
+        == "input.hcl:4,17-28: Invalid variable validation result; Invalid validation condition "
+           "result value: a bool is required.");
+}
+
 TEST_CASE("files of values may be JSON") {
   CHECK(with_file("{\"a\": \"x\", \"l\": [\"p\", \"q\"]}") == "x 1 p,q");
 }

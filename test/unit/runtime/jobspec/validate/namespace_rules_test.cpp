@@ -95,6 +95,21 @@ TEST_CASE_FIXTURE(Home, "namespace rules: an empty list allows the default pool 
   CHECK_FALSE(takes("gpu"));
 }
 
+TEST_CASE_FIXTURE(Home,
+                  "namespace rules: pools are allowed or denied, and the default is not denied") {
+  auto rules = ns->initNodePoolConfiguration();
+  rules.setDefault("prod-1");
+  rules.initDenied(1).set(0, "prod*");
+  CHECK(node_pool_mistakes(rules.asReader())
+        == std::vector<std::string>{
+            "the default node pool \"prod-1\" is among those that are denied"});
+  rules.initAllowed(1).set(0, "prod*");
+  CHECK(node_pool_mistakes(rules.asReader())
+        == std::vector<std::string>{"\"allowed\" and \"denied\" can't be used together"});
+  rules.initDenied(0);
+  CHECK(node_pool_mistakes(rules.asReader()).empty());
+}
+
 TEST_CASE_FIXTURE(Home, "namespace rules: pools that are denied are refused, all others taken") {
   ns->initNodePoolConfiguration().initDenied(1).set(0, "prod*");
   CHECK(takes("gpu"));
