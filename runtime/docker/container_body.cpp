@@ -103,7 +103,8 @@ Result<> put_cpu(const ContainerSpec& spec, object& host) {
     return wrong_setting("invalid value for cpu_cfs_period");
   if (spec.node_cpu_shares == 0)
     return Error{Errc::unavailable,
-                 "cpu_hard_limit: it is not known how much of processors the node has"};
+                 "cpu_hard_limit: it is not known how many MHz the node has; say it in "
+                 "client.cpu_total_compute"};
   const auto period = task.cpu_period == 0 ? 100000 : task.cpu_period;
   const auto part
       = static_cast<double>(spec.cpu_shares) / static_cast<double>(spec.node_cpu_shares);

@@ -59,7 +59,7 @@ struct ExecState {
 Result<ExecState> read_state(const std::string& body) {
   const auto parsed = parse_json(body);
   if (!parsed || !parsed->is_object())
-    return Error{Errc::corrupt, "the engine does not say how the command is"};
+    return Error{Errc::corrupt, "the engine does not say whether the command still runs"};
   const Members members{parsed->get_object()};
   return ExecState{.running = members.flag("Running"),
                    .exit_code = static_cast<int>(members.number("ExitCode", -1)),

@@ -55,7 +55,7 @@ Result<> LogCollector::open(bool is_new) {
 
 Result<LogCollector::Sizes> LogCollector::load() {
   std::ifstream file{options_.position_file};
-  if (!file) return Error{Errc::not_found, "no record says where they go"};
+  if (!file) return Error{Errc::not_found, "no record says where the logs go"};
   int form = 0;
   LogPosition position;
   Sizes sizes;
@@ -67,7 +67,7 @@ Result<LogCollector::Sizes> LogCollector::load() {
   }
   const bool is_known = form == record_form || form == first_form;
   if (!file || !is_known || !options_.alloc_root.starts_with('/'))
-    return Error{Errc::corrupt, options_.position_file + " does not say where they go"};
+    return Error{Errc::corrupt, options_.position_file + " does not say where the logs go"};
   kept_ = position;
   cursor_ = LogCursor{position};
   return sizes;

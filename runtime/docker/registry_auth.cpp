@@ -35,7 +35,11 @@ Result<Auth> read_entry(const Members& entry, std::string_view server) {
   if (packed.empty()) return auth;
   auto pair = NOMAD_TRY(decode_base64(packed));
   const auto colon = pair.find(':');
-  if (colon == std::string::npos) return Error{Errc::corrupt, "invalid auth configuration file"};
+  if (colon == std::string::npos)
+    return Error{Errc::corrupt,
+                 fmt::format("invalid auth configuration file: the auth of {} is not user:password "
+                             "in base64",
+                             server)};
   auth.username = pair.substr(0, colon);
   auth.password = pair.substr(colon + 1);
   while (!auth.password.empty() && auth.password.back() == '\0')
@@ -68,7 +72,7 @@ Result<std::optional<Auth>> ask_helper(const std::string& helper,
                                        const std::string& registry,
                                        const RunHelper& run) {
   if (helper.empty()) return std::optional<Auth>{};
-  return read_helper_answer(NOMAD_TRY(run(helper, registry)));
+  return read_helper_answer(NOMAD_TRY(run(helper, registry))).within("docker-credential-" + helper);
 }
 
 Result<std::optional<Auth>> find_in_file(const std::string& text,
@@ -119,7 +123,7 @@ Result<std::string> run_credential_helper(const std::string& helper, const std::
 Result<std::optional<Auth>> read_helper_answer(std::string_view printed) {
   const auto parsed = parse_json(printed);
   if (!parsed || !parsed->is_object())
-    return Error{Errc::corrupt, "the credential helper answered no JSON object"};
+    return Error{Errc::corrupt, "the credential helper printed no JSON object"};
   const Members members{parsed->get_object()};
   Auth auth{.username = members.text("Username"), .password = members.text("Secret")};
   if (auth.empty()) return std::optional<Auth>{};

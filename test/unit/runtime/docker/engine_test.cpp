@@ -153,12 +153,14 @@ TEST_CASE("docker engine: one that is not there") {
 
 TEST_CASE("docker engine: one that hangs, before the answer and within it") {
   FakeEngine silent{[](int socket, const std::string&) { await_close(socket); }};
-  CHECK(ask(silent.path(), 300ms).error().code == Errc::timeout);
+  CHECK(ask(silent.path(), 300ms).error()
+        == Error{Errc::timeout, "timeout: the Docker daemon did not answer in time"});
   FakeEngine slow{[](int socket, const std::string&) {
     say(socket, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
     await_close(socket);
   }};
-  CHECK(ask(slow.path(), 300ms).error().code == Errc::timeout);
+  CHECK(ask(slow.path(), 300ms).error()
+        == Error{Errc::timeout, "timeout: the Docker daemon did not answer in time"});
 }
 
 TEST_CASE("docker engine: nonsense, and an answer that breaks off") {
@@ -167,6 +169,9 @@ TEST_CASE("docker engine: nonsense, and an answer that breaks off") {
     FakeEngine fake{[bytes](int socket, const std::string&) { say(socket, bytes); }};
     CHECK(ask(fake.path()).has_error());
   }
+  FakeEngine fake{[](int socket, const std::string&) { say(socket, "HTTP/1.1 banana\r\n\r\n"); }};
+  CHECK(ask(fake.path()).error().what
+        == "the Docker daemon's answer makes no sense: malformed HTTP response: bad status");
 }
 
 TEST_CASE("docker engine: an answer that does not end is too large") {
@@ -176,7 +181,8 @@ TEST_CASE("docker engine: an answer that does not end is too large") {
     while (::send(socket, much.data(), much.size(), MSG_NOSIGNAL) > 0) {
     }
   }};
-  CHECK(ask(fake.path(), 60s).error().code == Errc::too_large);
+  CHECK(ask(fake.path(), 60s).error()
+        == Error{Errc::too_large, "the Docker daemon's answer is too long"});
 }
 
 TEST_CASE("docker engine: a stream comes in pieces, and can be withdrawn") {
@@ -219,7 +225,8 @@ TEST_CASE("docker engine: a stream that is silent for too long, and one that its
   engine->follow({.target = "/pull"}, {.silence = 300ms},
                  {.piece = [](std::string_view) { return Result<>{}; },
                   .ended = [&](Result<EngineAnswer> answer) { silent.set(std::move(answer)); }});
-  CHECK(silent.wait().error().code == Errc::timeout);
+  CHECK(silent.wait().error()
+        == Error{Errc::timeout, "timeout: nothing came from the Docker daemon for too long"});
   Outcome refused;
   engine->follow({.target = "/pull"}, {},
                  {.piece =

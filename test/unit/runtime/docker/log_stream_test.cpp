@@ -76,11 +76,16 @@ TEST_CASE("docker logs: frames in pieces of every size") {
 
 TEST_CASE("docker logs: what is no frame ends the stream") {
   const auto nobody = [](Output, std::string_view) {};
+  const auto senseless = [](const char* why) {
+    return Error{Errc::corrupt,
+                 std::string{"the engine sends a stream that makes no sense: "} + why};
+  };
   for (const std::string& nonsense :
-       {std::string("HTTP/1.1 200"), std::string("\x01\x00\x00\x01\x00\x00\x00\x00", 8),
-        std::string("\x01\x00\x00\x00\x7f\x00\x00\x00", 8)})
-    CHECK(FrameSplitter{}.take(nonsense, nobody).error().code == Errc::corrupt);
-  CHECK(read_message(Output::out, "no time").has_error());
+       {std::string("HTTP/1.1 200"), std::string("\x01\x00\x00\x01\x00\x00\x00\x00", 8)})
+    CHECK(FrameSplitter{}.take(nonsense, nobody).error() == senseless("no frame begins like that"));
+  CHECK(FrameSplitter{}.take(std::string("\x01\x00\x00\x00\x7f\x00\x00\x00", 8), nobody).error()
+        == senseless("a frame is too long"));
+  CHECK(read_message(Output::out, "no time").error() == senseless("a message without its time"));
   CHECK(read_message(Output::out, "2026-13-02T03:04:05.000000006Z x").has_error());
 }
 
@@ -219,13 +224,25 @@ TEST_CASE("docker logs: where they go says the agent's own record, and nothing e
 
   CHECK(read(root.path() + "/a b/alloc/logs/web.stdout.3") == "sixteen letters\n");
   CHECK_FALSE(std::filesystem::exists(root.path() + "/a b/alloc/logs/web.stdout.1"));
-  CHECK(LogCollector{{.task = "web", .position_file = root.file("none")}}.open(false).error().code
-        == Errc::not_found);
+  CHECK(LogCollector{{.task = "web", .position_file = root.file("none")}}.open(false).error()
+        == Error{Errc::not_found, "no record says where the logs go"});
   for (const char* record : {"3 0 0 0 0 0 0 0 0\n", "1 0 0 0 0 0 0 0\n", "1 0 0 0 0 0 0 0 0\n"}) {
     CAPTURE(record);
     std::ofstream{root.file("position")} << record;
-    CHECK(LogCollector{later}.open(false).error().code == Errc::corrupt);
+    CHECK(LogCollector{later}.open(false).error()
+          == Error{Errc::corrupt, root.file("position") + " does not say where the logs go"});
   }
+}
+
+TEST_CASE("docker logs: a position that can't be kept is told with its file") {
+  const test::TempDir root;
+  std::filesystem::create_directories(root.file("alloc/logs"));
+  LogCollector lost{
+      {.alloc_root = root.path(), .task = "api", .position_file = root.file("gone/position")}};
+  REQUIRE(lost.open(true).has_value());
+  CHECK(lost.take_complaint()
+        == "how far the logs were taken can't be kept: cannot open \"" + root.file("gone/position")
+               + ".new\": No such file or directory");
 }
 
 TEST_CASE("docker logs: the first form of the record is gone on with below the agent's own root") {
