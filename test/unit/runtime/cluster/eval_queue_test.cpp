@@ -107,11 +107,13 @@ TEST_CASE_FIXTURE(Fixture, "jobs of one id in two namespaces do not wait for eac
 TEST_CASE_FIXTURE(Fixture, "a stale token changes nothing") {
   queue.enqueue(eval("e"), start);
   CHECK(next() == "e");
-  CHECK(queue.ack("e", "wrong", start).error().code == Errc::conflict);
+  CHECK(queue.ack("e", "wrong", start).error()
+        == Error{Errc::conflict, "evaluation token does not match"});
   CHECK(queue.nack("e", "wrong", start).error().code == Errc::conflict);
   CHECK(queue.touch("e", "wrong", start).error().code == Errc::conflict);
   CHECK(queue.pause_nack("e", "wrong").error().code == Errc::conflict);
-  CHECK(queue.ack("unknown", last->token, start).error().code == Errc::conflict);
+  CHECK(queue.ack("unknown", last->token, start).error()
+        == Error{Errc::conflict, "evaluation is not outstanding"});
   CHECK(queue.ack("e", last->token, start).has_value());
 }
 

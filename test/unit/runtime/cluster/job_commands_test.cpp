@@ -427,16 +427,19 @@ TEST_CASE_FIXTURE(Jobs, "registering: a job is periodic, parameterized or neithe
   };
   register_job({.type = "batch", .periodic = true});
   CHECK(change(job(true, false)).empty());
-  CHECK_FALSE(change(job(false, false)).empty());
+  CHECK(change(job(false, false)) == "cannot update periodic job to being non-periodic");
   deregister("web", true);
   put_parameterized("");
   CHECK(change(job(false, true)).empty());
-  CHECK_FALSE(change(job(false, false)).empty());
+  CHECK(change(job(false, false)) == "cannot update parameterized job to being non-parameterized");
   deregister("web", true);
   register_job({.type = "batch"});
   CHECK(change(job(false, false)).empty());
-  CHECK_FALSE(change(job(true, false)).empty());
-  CHECK_FALSE(change(job(false, true)).empty());
+  CHECK(change(job(true, false)) == "cannot update non-periodic job to being periodic");
+  CHECK(change(job(false, true)) == "cannot update non-parameterized job to being parameterized");
+  Draft<schema::Job> dispatched{job(false, false)};
+  dispatched->setDispatched(true);
+  CHECK(change(dispatched.freeze()) == "field 'Dispatched' is read-only");
 }
 
 TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {

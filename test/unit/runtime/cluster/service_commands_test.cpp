@@ -1,6 +1,8 @@
 // What nodes may say of services, what becomes of it together, and what users may delete.
 #include "runtime/cluster/service_commands.hpp"
 
+#include <fmt/format.h>
+
 #include "test/support/access_policy.hpp"
 #include "test/support/anybody.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
@@ -110,6 +112,12 @@ TEST_CASE_FIXTURE(TwoNodes, "service_commands: what is malformed is refused by n
   CHECK(refused([](auto service) { service.setId(text(id_of("b"))); }));
   CHECK(refused([](auto service) { service.setId(text(id_of("a", std::string{"x\0y", 3}))); }));
   CHECK(refused([](auto service) { service.setId(text(id_of("a", std::string(2000, 'x')))); }));
+  CHECK(
+      refusal([](auto service) { service.setPort(65536); })
+      == "rejected: service \"web\" of allocation \"a\": 65536 is no port; give one of 1 to 65535");
+  CHECK(refusal([](auto service) { service.setId("web"); })
+        == "rejected: service \"web\" of allocation \"a\": \"web\" is no id of a service of this "
+           "allocation");
   CHECK(refusal([](auto service) { service.setAddress(""); }) == "");
   CHECK(refusal([](auto service) { service.setPort(0); }) == "");
 }
@@ -124,10 +132,16 @@ TEST_CASE_FIXTURE(TwoNodes, "service_commands: a node speaks of its own living a
   CHECK(code("c") == to_string(Errc::not_found));
   CHECK(code("") == to_string(Errc::rejected));
   CHECK(code("a", "n9") == to_string(Errc::not_found));
+  CHECK(check(service_of("b")).error().what
+        == "service \"web\" of allocation \"b\": the allocation is another node's");
+  CHECK(check(service_of("c")).error().what
+        == "service \"web\" of allocation \"c\": there is no such allocation");
   // One that is wrong, and none is taken.
   CHECK_FALSE(check_registrations(now(), "n1", {service_of("a"), service_of("b")}).has_value());
   stop("a");
-  CHECK(code("a") == to_string(Errc::conflict));
+  CHECK(check(service_of("a")).error()
+        == Error{Errc::conflict,
+                 "service \"web\" of allocation \"a\": the allocation is to stop, or has ended"});
   report("b", ClientStatus::FAILED);
   CHECK(code("b", "n2") == to_string(Errc::conflict));
 }
@@ -139,7 +153,11 @@ TEST_CASE_FIXTURE(TwoNodes, "service_commands: a node that was given up sends a 
       body.setNodeId("n1");
       body.setStatus(status);
     });
-    CHECK(check(service_of("a")).error().code == Errc::conflict);
+    CHECK(
+        check(service_of("a")).error()
+        == Error{Errc::conflict,
+                 "node \"n1\" is not allowed to register services before it has sent a heartbeat: "
+                 "it is down or disconnected"});
     CHECK(check_deregistration(now(), "n1", "a", {}).has_value());
   }
 }
@@ -150,15 +168,25 @@ TEST_CASE_FIXTURE(TwoNodes, "service_commands: one message is bounded") {
   });
   CHECK(check(tags).error().code == Errc::too_large);
   const std::vector<Registration> many(most_services + 1, service_of("a"));
-  CHECK(check_registrations(now(), "n1", many).error().code == Errc::too_large);
+  const auto all_at_once = check_registrations(now(), "n1", many).error();
+  CHECK(all_at_once.code == Errc::too_large);
+  CHECK(
+      all_at_once.what
+      == fmt::format("{} services of {} bytes are registered at once; {} of {} bytes may be: give "
+                     "them fewer or shorter tags",
+                     many.size(), many.size() * many.front().bytes().size(), most_services,
+                     most_service_bytes));
   const std::vector<std::string> ids(most_services + 1, id_of("a"));
-  CHECK(check_deregistration(now(), "n1", "a", ids).error().code == Errc::too_large);
+  CHECK(check_deregistration(now(), "n1", "a", ids).error()
+        == Error{Errc::too_large, fmt::format("{} services are removed at once; {} may be",
+                                              ids.size(), most_services)});
 }
 
 TEST_CASE_FIXTURE(TwoNodes, "service_commands: what goes is the node's own, too") {
   CHECK(check_deregistration(now(), "n1", "b", {}).error().code == Errc::permission_denied);
   CHECK(check_deregistration(now(), "n9", "a", {}).error().code == Errc::not_found);
-  CHECK(check_deregistration(now(), "n1", "a", {id_of("b")}).error().code == Errc::rejected);
+  CHECK(check_deregistration(now(), "n1", "a", {"web"}).error()
+        == Error{Errc::rejected, "\"web\" is no id of a service of allocation \"a\""});
   CHECK(check_deregistration(now(), "n1", "collected", {})->empty());
   const auto all = check_deregistration(now(), "n1", "a", {});
   REQUIRE(all.has_value());

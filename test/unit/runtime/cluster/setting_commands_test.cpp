@@ -139,6 +139,17 @@ TEST_CASE("places: a namespace's rules about pools don't contradict themselves")
         != std::string::npos);
 }
 
+TEST_CASE("places: a namespace's rules of pools fit together") {
+  Draft<schema::Namespace> ns{a_namespace("dev")};
+  auto rules = ns->initNodePoolConfiguration();
+  rules.setDefault("prod-1");
+  rules.initDenied(1).set(0, "prod*");
+  CHECK(refusal(cluster::decide_namespace(state::StateFixture{}.now(), nomad::test::anybody(),
+                                          *ns.freeze()))
+        == "Invalid namespace \"dev\": 1 error occurred:\n\t* invalid node pool configuration: the default "
+           "node pool \"prod-1\" is among those that are denied\n\n");
+}
+
 TEST_CASE("places: the hash follows from what users say") {
   const auto hash = [](const Object<schema::Namespace>& ns) {
     const auto decision
@@ -165,6 +176,7 @@ TEST_CASE_FIXTURE(state::StateFixture, "places: what has live jobs or nodes stay
   CHECK(delete_namespace("default") == "can not delete default namespace");
   CHECK(delete_namespace("dev").empty());
   CHECK(delete_pool("gpu").empty());
+  CHECK(delete_pool("") == "node pool name is empty");
 
   register_job({.ns = "dev", .pool = "gpu"}, {.ns = "dev"});
   register_node({.id = "n", .pool = "gpu"});

@@ -34,7 +34,7 @@ TEST_CASE("variable paths: letters, digits and -_~/, up to 128") {
 TEST_CASE("variables: are bounded and not for all namespaces") {
   CHECK(check_variable("default", "a", 1, 65'536).has_value());
   CHECK(check_variable("default", "a", 1, 65'537).has_error());
-  CHECK(check_variable("default", "a", 0, 0).has_error());
+  CHECK(check_variable("default", "a", 0, 0).error().what == "empty variables are invalid");
   CHECK(check_variable("*", "a", 1, 1).has_error());
 }
 

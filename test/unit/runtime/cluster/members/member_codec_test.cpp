@@ -39,8 +39,36 @@ TEST_CASE("member tables: every row of both lists arrives, in its order") {
 
 TEST_CASE("member tables: as many rows as are allowed, in each list") {
   CHECK(carried(of_size(1'024, 4'096)));
-  CHECK(carried(of_size(1'025, 0)).error().code == Errc::too_large);
-  CHECK(carried(of_size(0, 4'097)).error().code == Errc::too_large);
+  const Error too_many{Errc::too_large, "the table of members has too many rows"};
+  CHECK(carried(of_size(1'025, 0)).error() == too_many);
+  CHECK(carried(of_size(0, 4'097)).error() == too_many);
+}
+
+TEST_CASE("member tables: texts, numbers and states that no member has are refused") {
+  const auto with = [](const auto& edit) {
+    Draft<schema::membership::Envelope> envelope;
+    edit(envelope->initPlain().initMembers(1)[0]);
+    return read_table(*envelope.freeze(), nullptr).error();
+  };
+  CHECK(with([](auto member) { member.setName(text(std::string(513, 'n'))); })
+        == Error{Errc::too_large, "a text of a member is longer than 512 bytes"});
+  CHECK(with([](auto member) { member.setIncarnation(most_incarnation + 1); })
+        == Error{Errc::corrupt, "the incarnation of a member is beyond what any reaches"});
+  CHECK(with([](auto member) { member.setStatus(200); })
+        == Error{Errc::corrupt, "a member has an unknown status"});
+}
+
+TEST_CASE("member tables: a server with a key and one without do not speak with each other") {
+  const auto key = MemberKey::from_text("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=").value();
+  const MemberTable table{.from = "a", .members = {}, .removed = {}};
+  const std::vector<const MemberKey*> none;
+  const std::vector<const MemberKey*> one{key.get()};
+
+  CHECK(read_table(*write_table(table, nullptr, {}), one).error()
+        == Error{Errc::permission_denied, "the other server has no \"encrypt\" key"});
+  CHECK(read_table(*write_table(table, key.get(), {}), none).error()
+        == Error{Errc::permission_denied,
+                 "the other server has an \"encrypt\" key, this one has none"});
 }
 
 TEST_CASE("member tables: the highest status that is known is known") {
@@ -60,7 +88,8 @@ TEST_CASE("member tables: one that is shorter than its seal is cut") {
     envelope->initSealed(size);
     return envelope.freeze();
   };
-  CHECK(read_table(*sealed_of(seal - 1), key->get()).error().code == Errc::corrupt);
+  CHECK(read_table(*sealed_of(seal - 1), key->get()).error()
+        == Error{Errc::corrupt, "a sealed table of members is cut"});
   CHECK(read_table(*sealed_of(seal), key->get()).error().code == Errc::permission_denied);
 }
 
