@@ -56,3 +56,21 @@ TEST_CASE("tls: nobody at a terminal is asked for a pass phrase") {
   CHECK(context.error().what
         == "the key " + folder.path() + "/key: it is encrypted by a pass phrase");
 }
+
+TEST_CASE("tls: what does not go together is told before anything is read") {
+  CHECK(net::TlsContext::make({.cert_file = "/cert"}).error()
+        == Error{Errc::invalid_argument, "tls: cert_file and key_file go together"});
+  CHECK(net::TlsContext::make({.min_version = "tls10"}).error()
+        == Error{Errc::invalid_argument, "tls.tls_min_version: \"tls10\" is not tls12 or tls13"});
+}
+
+TEST_CASE("tls: a certificate is made for names, by a key that is the CA's") {
+  const auto authority = net::make_authority({}).value();
+  const auto refusal = [](const net::CertifiedKey& by, net::CertificateOptions options) {
+    return net::make_certificate(by, options).error().what;
+  };
+  CHECK(refusal(authority, {.dns_names = {"a,DNS:b"}}) == "\"a,DNS:b\" is no DNS name");
+  CHECK(refusal({authority.certificate, net::make_authority({}).value().key}, {})
+        == "the CA's key is not that of its certificate");
+  CHECK(refusal({authority.certificate, "x"}, {}).starts_with("parsing the CA's key: "));
+}

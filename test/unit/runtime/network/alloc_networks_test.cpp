@@ -46,6 +46,7 @@ struct Machine {
   std::function<bool(const std::string&)> end_holders = [](const std::string&) { return false; };
   std::string rules;                 ///< What iptables-save answers.
   std::vector<std::string> removed;  ///< What iptables-restore was told.
+  std::string refuses_removal{};     ///< What it says then, if it does.
 
   Machine() {
     std::filesystem::create_directories(dir.file("bin"));
@@ -64,6 +65,8 @@ struct Machine {
     const auto name = std::filesystem::path{run.program}.filename().string();
     if (name == "iptables-save") return {.exit_code = rules == "?" ? 1 : 0, .output = rules};
     if (name == "iptables-restore") removed.push_back(run.input);
+    if (name == "iptables-restore" && !refuses_removal.empty())
+      return {.exit_code = 1, .errors = refuses_removal};
     if (name == "ip6tables-save") return {.exit_code = 0, .output = rules_of_v6};
     if (name == "ip6tables-restore") removals.push_back(run.input);
     if (name.starts_with("iptables") || name.starts_with("ip6tables")) return {};
@@ -355,11 +358,15 @@ TEST_CASE("alloc networks: what can't be taken down is tried again") {
 TEST_CASE("alloc networks: without its plugin, network or a known mode there is none") {
   Machine machine;
   std::filesystem::remove(machine.dir.file("bin/two"));
-  CHECK(machine.join().error().what.find("CNI plugin two is not in") != std::string::npos);
+  CHECK(machine.join().error().what
+        == "CNI plugin two is not in " + machine.dir.file("bin")
+               + "; client.cni_path says where plugins are");
   CHECK(machine.networks().join({.alloc_id = "a1", .mode = "cni/other"}, {}).error().code
         == Errc::not_found);
-  CHECK(machine.networks().join({.alloc_id = "a1", .mode = "driver"}, {}).error().code
-        == Errc::invalid_argument);
+  CHECK(machine.networks().join({.alloc_id = "a1", .mode = "driver"}, {}).error()
+        == Error{Errc::invalid_argument,
+                 "network mode \"driver\" is unknown; it is \"none\", \"host\", \"bridge\" or "
+                 "\"cni/<name>\""});
   CHECK(machine.is_clean());
 }
 
@@ -505,6 +512,21 @@ COMMIT
   CHECK(machine.is_clean());
 }
 
+TEST_CASE("alloc networks: where rules can't be removed the record stays") {
+  Machine machine;
+  REQUIRE(machine.join());
+  machine.rules
+      = "*nat\n-A CNI-HOSTPORT-DNAT -m comment --comment \"dnat name: \\\"net\\\" id: \\\"a1\\\"\" "
+        "-j "
+        "CNI-DN-1\nCOMMIT\n";
+  machine.refuses_removal = "another app holds the xtables lock";
+  CHECK(machine.networks().leave("a1").error().what
+        == "removing rules of iptables: another app holds the xtables lock");
+  CHECK(machine.networks().recorded() == std::vector<std::string>{"a1"});
+  machine.refuses_removal.clear();
+  CHECK(machine.networks().leave("a1"));
+}
+
 TEST_CASE("alloc networks: where rules can't be listed the record stays") {
   Machine machine;
   REQUIRE(machine.join());
@@ -525,6 +547,9 @@ TEST_CASE("alloc networks: a damaged record is told and does no harm") {
   const auto made = machine.join();
   REQUIRE(made);
   CHECK(made->news.size() == 1);
+  CHECK(parse_record("[]").error()
+        == Error{Errc::corrupt, "the record of a network is no JSON object"});
   CHECK(parse_record("{}").error().code == Errc::corrupt);
+  CHECK(parse_record("{}").error().what.starts_with("the record of a network: "));
   CHECK(parse_record(R"({"name":1})").error().code == Errc::corrupt);
 }

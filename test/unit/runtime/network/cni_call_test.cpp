@@ -66,7 +66,10 @@ TEST_CASE("cni call: ports go to plugins that can map them, results to those tha
         == R"({"portMappings":[{"hostPort":20001,"containerPort":80,"protocol":"tcp"},)"
            R"({"hostPort":53,"containerPort":53,"protocol":"udp","hostIP":"10.0.0.7"}]})");
   CHECK(boost::json::serialize(last.at("prevResult")) == R"({"ips":[]})");
-  CHECK(cni_input(bridge(), {"x", "[]"}, {}, "").has_error());
+  CHECK(cni_input(bridge(), {"x", "[]"}, {}, "").error().what
+        == "the configuration of the plugin x is no JSON object");
+  CHECK(cni_input(bridge(), {"x", "{}"}, {}, "{").error().what
+        == "the result of the plugins before it is no JSON");
 }
 
 TEST_CASE("cni call: results of all versions say where the allocation is") {
@@ -88,13 +91,28 @@ TEST_CASE("cni call: results of all versions say where the allocation is") {
 }
 
 TEST_CASE("cni call: nonsense in results is refused") {
-  for (const char* text :
-       {"", "[]", R"({"ips":[1]})", R"({"ips":[{"address":"x"}]})", R"({"interfaces":[1]})",
-        R"({"ip4":{"ip":"no"}})", R"({"ips":[{"address":"10.0.0.1/8","interface":1}]})",
-        R"({"ips":[{"address":"10.0.0.1/8","interface":-1}]})",
-        R"({"ips":[{"address":"10.0.0.1/8","interface":"a"}]})"})
-    CHECK_MESSAGE(parse_cni_result(text).has_error(), text);
-  CHECK(status_of(parse_cni_result(R"({"interfaces":[{"name":"eth0"}]})").value()).has_error());
+  struct Case {
+    const char* text;
+    const char* error;
+  };
+
+  for (const auto& each : {Case{"[]", "the result is no JSON object"},
+                           Case{R"({"ips":[1]})", "an address is no object"},
+                           Case{R"({"ips":[{"address":"x"}]})", "\"x\" is no address"},
+                           Case{R"({"interfaces":[1]})", "an interface is no object"},
+                           Case{R"({"ip4":{"ip":"no"}})", "\"ip4\" has no address"},
+                           Case{R"({"ips":[{"address":"10.0.0.1/8","interface":1}]})",
+                                "the address 10.0.0.1 is of an interface that is not listed"},
+                           Case{R"({"ips":[{"address":"10.0.0.1/8","interface":-1}]})",
+                                "the address 10.0.0.1 is of an interface that is not listed"},
+                           Case{R"({"ips":[{"address":"10.0.0.1/8","interface":"a"}]})",
+                                "the address 10.0.0.1 is of an interface that is not listed"}}) {
+    CAPTURE(each.text);
+    CHECK(parse_cni_result(each.text).error().what == each.error);
+  }
+  CHECK(parse_cni_result("").has_error());
+  CHECK(status_of(parse_cni_result(R"({"interfaces":[{"name":"eth0"}]})").value()).error().what
+        == "the plugins made no interface with an address");
 }
 
 TEST_CASE("cni call: a failure says what the plugin said, and whether another try may do") {

@@ -48,6 +48,8 @@ TEST_CASE("cni config: what is wrong with a file is said") {
   CHECK(problem("{", true).starts_with("no JSON"));
   CHECK(problem("[]", true) == "it is no JSON object");
   CHECK(problem(R"({"plugins":[{"type":"a"}]})", true) == "it has no \"name\"");
+  CHECK(problem(R"({"name":"n","plugins":[{"type":"/bin/sh"}]})", true)
+        == "the plugin's type \"/bin/sh\" is a path; it is the name of a program");
   CHECK(problem(R"({"name":"a","plugins":[]})", true) == "it lists no \"plugins\"");
   CHECK(problem(R"({"name":"a","plugins":[1]})", true) == "a plugin is no object");
   CHECK(problem(R"({"name":"a"})", false) == "a plugin has no \"type\"");

@@ -22,7 +22,9 @@ TEST_CASE("namespaces: they stay until they are removed" * doctest::skip(::geteu
   }
   REQUIRE(made);
   CHECK(namespaces.exists("a"));
-  CHECK(namespaces.make("a").error().code == Errc::conflict);
+  CHECK(namespaces.make("a").error()
+        == Error{Errc::conflict,
+                 "there is a network namespace at " + namespaces.path("a") + " already"});
   const auto inside
       = host::run_program({.program = "/usr/bin/nsenter",
                            .arguments = {"--net=" + namespaces.path("a"), "cat", "/proc/net/dev"},

@@ -102,28 +102,49 @@ TEST_CASE("grpc_call: an answer of headers alone, and one that is not gRPC's") {
 }
 
 TEST_CASE("grpc_call: a peer that refuses, floods or talks nonsense ends the call") {
-  for (const auto& bytes : std::initializer_list<std::string>{
-           "SSH-2.0-OpenSSH_9.2\r\n", head, frame(settings, 1, 0, ""),
-           frame(settings, 0, 0, "12345"), greeting + frame(reset, 0, 1, "\0\0\0\2"s),
-           greeting + frame(go_away, 0, 0, "\0\0\0\0\0\0\0\2"s),
-           greeting + frame(go_away, 0, 0, "1"), greeting + frame(ping, 0, 0, "1"),
-           greeting + frame(data, 0, 3, "x"), greeting + frame(headers, 4, 3, ""),
-           greeting + frame(continuation, 4, 1, ""),
-           greeting + frame(headers, 0, 1, "") + frame(data, 0, 1, "x"),
-           greeting + frame(headers, 4, 1, "\xff"), greeting + frame(data, 8, 1, "\5xx"),
-           greeting + frame(headers, 0x24, 1, "12"), greeting + frame(5, 4, 1, ""),
-           greeting + frame(data, 0, 1, std::string(GrpcCall::most_body_bytes + 1, 'x')),
-           greeting + frame(data, 0, 1, std::string(20'000, 'x'))})
-    CHECK_FALSE(outcome(bytes));
+  struct Case {
+    std::string bytes;
+    const char* why;
+  };
+
+  for (const auto& each : std::initializer_list<Case>{
+           {"SSH-2.0-OpenSSH_9.2\r\n", "it does not begin with settings"},
+           {head, "it does not begin with settings"},
+           {frame(settings, 1, 0, ""), "it does not begin with settings"},
+           {frame(settings, 0, 0, "12345"), "settings of another size"},
+           {greeting + frame(go_away, 0, 0, "1"), "a farewell that is too short"},
+           {greeting + frame(ping, 0, 0, "1"), "a ping of another size"},
+           {greeting + frame(reset, 0, 3, "\0\0\0\2"s), "a reset of nothing"},
+           {greeting + frame(data, 0, 3, "x"), "data of another call"},
+           {greeting + frame(headers, 4, 3, ""), "headers of another call"},
+           {greeting + frame(continuation, 4, 1, ""), "there are no headers to go on with"},
+           {greeting + frame(headers, 0, 1, "") + frame(data, 0, 1, "x"), "headers break off"},
+           {greeting + frame(data, 8, 1, "\5xx"), "more padding than there is"},
+           {greeting + frame(headers, 0x24, 1, "12"), "a priority breaks off"},
+           {greeting + frame(5, 4, 1, ""), "it pushes"},
+           {greeting + frame(data, 0, 1, std::string(20'000, 'x')), "a frame is too large"}}) {
+    CHECK(outcome(each.bytes).error()
+          == Error{Errc::corrupt, std::string{"the peer's HTTP/2 is malformed: "} + each.why});
+  }
+  CHECK(outcome(greeting + frame(reset, 0, 1, "\0\0\0\2"s)).error()
+        == Error{Errc::unavailable, "the peer broke the call off (code 2)"});
+  CHECK(outcome(greeting + frame(go_away, 0, 0, "\0\0\0\0\0\0\0\2"s)).error()
+        == Error{Errc::unavailable, "the peer serves no calls any more (code 2)"});
+  CHECK(outcome(greeting + frame(headers, 4, 1, "\xff")).error()
+        == Error{Errc::corrupt, "malformed headers of HTTP/2: they break off"});
+  CHECK(
+      outcome(greeting + frame(data, 0, 1, std::string(GrpcCall::most_body_bytes + 1, 'x'))).error()
+      == Error{Errc::too_large, "the answer is too long"});
   auto endless = call();
   auto told = endless.feed(greeting + frame(headers, 0, 1, ""));
   for (int i = 0; i < 10 && told; ++i)
     told = endless.feed(frame(continuation, 0, 1, std::string(10'000, '\0')));
-  CHECK_FALSE(told);
+  CHECK(told.error()
+        == Error{Errc::corrupt, "the peer's HTTP/2 is malformed: headers are too long"});
   auto pings = greeting;
   for (int i = 0; i < 10'000; ++i)
     pings += frame(ping, 0, 0, "12345678");
-  CHECK(outcome(pings).error().code == Errc::too_large);
+  CHECK(outcome(pings).error() == Error{Errc::too_large, "the peer wants too much acknowledged"});
 }
 
 TEST_CASE("grpc_call: noise does no harm") {

@@ -116,11 +116,11 @@ TEST_CASE_FIXTURE(Fixture, "body_file: size and number are bounded") {
   const auto all = open(10, 2);
   const auto file = *all->make();
   CHECK(file->append("0123456789").has_value());
-  CHECK(file->append("x").error().code == Errc::too_large);
+  CHECK(file->append("x").error() == Error{Errc::too_large, "the body is larger than 10 bytes"});
   CHECK(file->size() == 10);
   {
     const auto second = *all->make();
-    CHECK(all->make().error().code == Errc::overloaded);
+    CHECK(all->make().error() == Error{Errc::overloaded, "too many large requests are under way"});
     CHECK(all->make().error().code == Errc::overloaded);
   }
   CHECK(all->make().has_value());

@@ -26,6 +26,10 @@ TEST_CASE("http_client: addresses are taken apart") {
     CAPTURE(bad);
     CHECK(Endpoint::parse(bad).has_error());
   }
+  CHECK(Endpoint::parse("http://[::1]x").error().what
+        == "invalid address \"http://[::1]x\": unexpected text behind the host");
+  CHECK(HttpClient::make({.address = "https://127.0.0.1:4646"}).error().what
+        == "address \"https://127.0.0.1:4646\": TLS is not supported by this client");
 }
 
 TEST_CASE("http_client: a refused connection reads as Go says it") {

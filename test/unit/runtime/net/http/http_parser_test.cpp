@@ -49,6 +49,16 @@ TEST_CASE("http_parser: the head of a chunk and the trailers are bounded") {
     REQUIRE(fed.feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + begin));
     CHECK(is_bounded(fed, std::string(1000, 'x'), 100 * 1024));
   }
+  const auto refusal = [](std::string_view bytes) {
+    return ResponseParser{false, std::numeric_limits<std::uint64_t>::max()}
+        .feed(bytes)
+        .error()
+        .what;
+  };
+  CHECK(
+      refusal("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;" + std::string(100'000, 'x'))
+      == "malformed HTTP response: the framing of its body is too long");
+  CHECK(refusal("220 mail.example.com ESMTP\r\n") == "malformed HTTP response: bad version");
   Fed good;
   REQUIRE(good.feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n30d40\r\n"));
   CHECK(good.feed(std::string(200'000, 'x')));

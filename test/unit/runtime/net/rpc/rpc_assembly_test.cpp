@@ -31,7 +31,8 @@ TEST_CASE("rpc_assembly: a message does not begin in a message") {
   RpcAssembly assembly{8, 8};
   std::string message;
   REQUIRE(add_piece(assembly, message, "four", true));
-  CHECK(add_piece(assembly, message, "more", true).error().code == Errc::corrupt);
+  CHECK(add_piece(assembly, message, "more", true).error()
+        == Error{Errc::corrupt, "a message within a message"});
 }
 
 TEST_CASE("rpc_assembly: each message is bounded, and all that are unfinished together") {

@@ -52,6 +52,8 @@ TEST_CASE("rpc_frame: what nobody sends is named") {
   CHECK(failure_of(encode(RpcFrameHeader{.length = 0xffffffff}))
         == "a frame of 4294967295 bytes, where 65536 are allowed");
   CHECK(failure_of(good) == "");
+  CHECK(decode_rpc_frame_header(std::span{good}.first(3)).error().what
+        == "the header of a frame is cut short");
 }
 
 TEST_CASE("rpc_frame: hello and errors come back as they were") {
@@ -60,7 +62,13 @@ TEST_CASE("rpc_frame: hello and errors come back as they were") {
   const auto bytes = std::as_bytes(std::span{payload});
   CHECK(decode_rpc_hello(bytes).value() == hello);
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    CHECK_FALSE(decode_rpc_hello(bytes.first(size)));
+    CHECK(decode_rpc_hello(bytes.first(size)).error()
+          == Error{Errc::corrupt, "a hello that is cut short"});
+  auto unknown = payload;
+  unknown[4] = 9;
+  CHECK(decode_rpc_hello(std::as_bytes(std::span{unknown})).error()
+        == Error{Errc::corrupt, "a hello of the unknown role 9"});
+  CHECK(decode_rpc_error({}) == Error{Errc::internal, "an error without its code"});
 
   const Error error{Errc::not_found, "node not found"};
   const auto text = encode_rpc_error(error);

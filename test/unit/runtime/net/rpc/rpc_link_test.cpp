@@ -262,6 +262,10 @@ TEST_CASE("rpc_link: check_claims") {
     peer.certificate.names = std::move(names);
     return check_claims(peer, verify, "global").has_value();
   };
+  CHECK(check_claims({.hello = {.role = RpcRole::client, .for_raft = true, .region = "global"}},
+                     false, "global")
+            .error()
+        == Error{Errc::permission_denied, "a client that speaks Raft"});
   CHECK(allowed(RpcRole::server, "eu", true, false, {}, true));
   CHECK_FALSE(allowed(RpcRole::client, "eu", false, false, {}, false));
   CHECK_FALSE(allowed(RpcRole::client, "global", true, false, {}, false));

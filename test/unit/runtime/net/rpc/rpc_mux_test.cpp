@@ -366,21 +366,36 @@ TEST_CASE("rpc_mux: too many requests are refused one by one") {
   CHECK(take<RpcRequested>(pair.of_acceptor).size() == 2);
   const auto answers = take<RpcAnswered>(pair.of_dialer);
   REQUIRE(answers.size() == 1);
-  CHECK(answers[0].outcome.error().code == Errc::overloaded);
+  CHECK(answers[0].outcome.error() == Error{Errc::overloaded, "too many requests are open"});
 }
 
 TEST_CASE("rpc_mux: our own queue is bounded") {
   Pair pair{{.max_queue_bytes = 100'000}};
   REQUIRE(pair.dialer.call(request(std::string(90'000, 'x')), start));
-  CHECK(pair.dialer.call(request(std::string(20'000, 'x')), start).error().code
-        == Errc::overloaded);
+  const Error full{Errc::overloaded, "too much waits to be sent to this peer"};
+  CHECK(pair.dialer.call(request(std::string(20'000, 'x')), start).error() == full);
   CHECK(pair.dialer
             .post({.one_way = true, .head = {}, .body = Bytes::copy(std::string(20'000, 'x'))}, 1)
             .error()
-            .code
-        == Errc::overloaded);
+        == full);
   pair.pump();
   CHECK(pair.dialer.call(request(std::string(20'000, 'x')), start));
+}
+
+TEST_CASE("rpc_mux: requests and answers are bounded, and nothing is begun before the end") {
+  Pair pair{{.max_message_bytes = 1'000}};
+  CHECK(pair.dialer.call(request(std::string(1'001, 'x')), start).error()
+        == Error{Errc::too_large, "the request is too large"});
+  const auto id = pair.dialer.call(request("x"), start).value();
+  pair.pump();
+  pair.acceptor.respond(id, Bytes::copy(std::string(1'001, 'x')));
+  pair.pump();
+  CHECK(take<RpcAnswered>(pair.of_dialer).at(0).outcome.error()
+        == Error{Errc::too_large, "the answer is too large"});
+
+  pair.dialer.say_goodbye("enough");
+  CHECK(pair.dialer.call(request("x"), start).error()
+        == Error{Errc::unavailable, "the connection is about to close"});
 }
 
 TEST_CASE("rpc_mux: pings keep a silent connection, and a dead one is given up") {
@@ -424,6 +439,28 @@ TEST_CASE("rpc_mux: each fault of a peer ends the connection with its sentence")
   CHECK(failure_of(frame(first_last, whole)
                    + frame(RpcFrameHeader{.kind = RpcFrameKind::data, .stream = 1}, "x"))
         == "data: where none was announced");
+  const auto stream = with(first_last, [](auto& h) { h.byte_stream = true; });
+  const RpcFrameHeader data{.kind = RpcFrameKind::data, .stream = 1};
+  const RpcFrameHeader window{.kind = RpcFrameKind::window, .stream = 1};
+  CHECK(failure_of(frame(stream, whole) + frame(data, std::string(1'001, 'x')),
+                   {.window_bytes = 1'000})
+        == "data: beyond its window");
+  CHECK(failure_of(frame(stream, whole) + frame(window, "x")) == "window: of a wrong size");
+  CHECK(failure_of(frame(stream, whole) + frame(window, "\xff\xff\xff\xff"))
+        == "window: larger than a window can be");
+  CHECK(failure_of(frame(first_last, whole)
+                   + frame(with(first_last, [](auto& h) { h.first = false; }), whole))
+        == "request: goes on after its end");
+  CHECK(failure_of(frame(first_last, whole)
+                   + frame(RpcFrameHeader{.kind = RpcFrameKind::response, .stream = 1}, "x"))
+        == "response: to a request of the peer's own");
+  CHECK(failure_of(frame(with(first_last,
+                              [](auto& h) {
+                                h.one_way = true;
+                                h.last = false;
+                                h.stream = 0;
+                              })))
+        == "request: an empty piece");
   CHECK(failure_of(frame(RpcFrameHeader{.kind = RpcFrameKind::hello}, encode(RpcHello{})))
         == "hello: sent twice");
   CHECK(failure_of(frame(with(first_last, [](auto& h) { h.one_way = true; }), whole))
@@ -445,6 +482,17 @@ TEST_CASE("rpc_mux: each fault of a peer ends the connection with its sentence")
   CHECK(failure_of(piece + more, {.max_assembling_bytes = 100'000})
         == "unfinished messages of more than 100000 bytes");
   CHECK(failure_of(piece + more) == "");
+}
+
+TEST_CASE("rpc_mux: an answer to a request that has not left yet is a fault") {
+  Pair pair;
+  pair.pump();
+  REQUIRE(pair.acceptor.call(request("waits"), start));
+  const auto early = frame(
+      RpcFrameHeader{.kind = RpcFrameKind::response, .first = true, .last = true, .stream = 2},
+      "x");
+  CHECK(pair.acceptor.receive(std::as_bytes(std::span{early}), start, pair.of_acceptor).error().what
+        == "response: to a request that was not sent");
 }
 
 TEST_CASE("rpc_mux: nothing is believed before the hello, and versions must meet") {
