@@ -236,8 +236,6 @@ Result<Value> Executor::command(const Value& dot, const Node& command, const Fin
       return field_chain(dot, dot, first, first.names, arguments, final);
     case NodeKind::chain: {
       node_ = &first;
-      if (first.nodes[0].kind == NodeKind::nil)
-        return fail("indirection through explicit nil in " + first.shown());
       const Value receiver = NOMAD_TRY(operand(dot, first.nodes[0]));
       return field_chain(dot, receiver, first, first.names, arguments, final);
     }
@@ -378,8 +376,7 @@ Result<Value> Executor::function(const Value& dot,
                                  const Final& final,
                                  const Node& whole) {
   node_ = &node;
-  const Function* found = template_.options_.functions->find(node.text);
-  if (found == nullptr) return fail(quote(node.text) + " is not a defined function");
+  const Function* found = template_.options_.functions->find(node.text);  // The parser has looked.
   return call(dot, *found, nullptr, node.text, whole, arguments, final);
 }
 
@@ -477,12 +474,10 @@ Result<Value> Executor::constant(const Type& type, const Node& node) {
     case Kind::integer:
       if (is_number && number.is_integer) return Value::integer(number.integer, type);
       return fail("expected integer; found " + node.shown());
-    case Kind::natural:
-      if (is_number && number.is_natural) return Value::natural(number.natural, type);
-      return fail("expected unsigned integer; found " + node.shown());
     case Kind::number:
       if (is_number && number.is_number) return Value::number(number.number);
       return fail("expected float; found " + node.shown());
+    case Kind::natural:  // no function has a parameter of it
     case Kind::list:
     case Kind::map:
     case Kind::structure:

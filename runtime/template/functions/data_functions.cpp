@@ -182,7 +182,6 @@ Result<Value> execute_template(Context& context, std::string_view name, Rest<> g
   if (given.size() > 1)
     return function_error("executeTemplate: wrong number of arguments, expected 1 or 2, but got "
                           + std::to_string(1 + given.size()));
-  if (!context.execute) return function_error("executeTemplate: not available here");
   return Value::text(NOMAD_TRY(context.execute(name, given.empty() ? Value{} : given[0])));
 }
 

@@ -360,10 +360,8 @@ private:
         back_up();
       else if (token.type != TokenType::pipe)
         return unexpected(token, "operand");
-      break;
+      return node;
     }
-    if (node.nodes.empty()) return fail("empty command");
-    return node;
   }
 
   Result<std::optional<Node>> operand() {

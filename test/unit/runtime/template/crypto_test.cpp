@@ -84,6 +84,10 @@ TEST_CASE("crypto: what was encrypted is decrypted with its password alone") {
                  "\"AAAAAAAAAAAAAAAAAAAAALe9b2D8uTcZFlJ7leNzaWg=\"}}")
         == "plaintext");
   CHECK(rendered("{{sprig_encryptAES \"key\" \"\"}}{{sprig_decryptAES \"key\" \"\"}}").empty());
+  CHECK(fails_with(
+      "{{sprig_decryptAES \"other\" "
+      "\"AAAAAAAAAAAAAAAAAAAAALe9b2D8uTcZFlJ7leNzaWg=\"}}",
+      "error calling sprig_decryptAES: the password is not the one it was encrypted with"));
   CHECK(fails_with("{{sprig_decryptAES \"key\" \"AAAA\"}}", "input not full blocks"));
   CHECK(fails_with("{{sprig_decryptAES \"key\" \"no base64\"}}",
                    "illegal base64 data at input byte 2"));
@@ -106,6 +110,25 @@ TEST_CASE("crypto: private keys are in the forms that Go writes") {
     REQUIRE(again.has_value());
     CHECK(EVP_PKEY_eq(made->get(), again->get()) == 1);
   }
+}
+
+TEST_CASE("crypto: certificates are made with keys that fit and sign") {
+  const std::string foreign
+      = "{{$a := sprig_genCAWithKey \"a\" 1 (sprig_genPrivateKey \"ecdsa\")}}"
+        "{{$b := sprig_genCAWithKey \"b\" 1 (sprig_genPrivateKey \"ecdsa\")}}"
+        "{{$c := sprig_buildCustomCert (sprig_b64enc $a.Cert) (sprig_b64enc $b.Key)}}"
+        "{{sprig_genSignedCertWithKey \"x\" (sprig_list) (sprig_list) 1 $c $a.Key}}";
+  CHECK(fails_with(foreign,
+                   "error calling sprig_genSignedCertWithKey: error creating certificate: x509: "
+                   "provided PrivateKey doesn't match parent's PublicKey"));
+  CHECK(fails_with("{{sprig_genCAWithKey \"a\" 1 (sprig_genPrivateKey \"dsa\")}}",
+                   "error calling sprig_genCAWithKey: error creating certificate: x509: only RSA, "
+                   "ECDSA and Ed25519 keys supported"));
+  CHECK(
+      fails_with("{{$a := sprig_genCAWithKey \"a\" 1 (sprig_genPrivateKey \"ecdsa\")}}"
+                 "{{sprig_buildCustomCert (sprig_b64enc $a.Cert) \"bm90aGluZw==\"}}",
+                 "error calling sprig_buildCustomCert: error parsing private key: no PEM data in "
+                 "input"));
 }
 
 TEST_CASE("crypto: a key that can't be read is told in sprig's words") {

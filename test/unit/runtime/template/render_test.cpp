@@ -10,6 +10,8 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/template/functions/library.hpp"
+#include "runtime/template/functions/toml.hpp"
+#include "runtime/template/functions/yaml.hpp"
 #include "test/unit/runtime/template/cases.hpp"
 
 using namespace nomad;
@@ -313,6 +315,102 @@ TEST_CASE("render: values as deep as a template makes them are shown not at all,
   }
 }
 
+TEST_CASE("render: what is too much, too long or too deep is told with its place") {
+  struct Case {
+    std::string text;
+    Limits limits;
+    const char* error;
+  };
+
+  const std::string nested
+      = "{{$l := sprig_dict \"x\" 1}}{{range loop 300}}{{$l = sprig_dict \"a\" "
+        "$l}}{{end}}";
+  const Case cases[] = {
+      {"{{range loop 20}}{{print 1}}{{end}}",
+       {.steps = 10},
+       "execute: template: :1:8: executing \"\" at <loop 20>: error calling loop: the template "
+       "takes "
+       "more than 10 steps"},
+      {"{{sprig_repeat 3 \"abc\"}}",
+       {.made = 8},
+       "execute: template: :1:2: executing \"\" at <sprig_repeat 3 \"abc\">: error calling "
+       "sprig_repeat: the text gets too long"},
+      {"{{toUpper \"abcdefghi\"}}",
+       {.made = 8},
+       "execute: template: :1:2: executing \"\" at <toUpper \"abcdefghi\">: error calling toUpper: "
+       "the "
+       "template takes texts of more than 8 bytes"},
+      {"abc{{1}}defghijk",
+       {.output = 10},
+       "execute: template: :1:8: executing \"\" at <defghijk>: the text gets longer than 10 bytes"},
+      {nested + "{{$l}}",
+       {},
+       "execute: template: :1:79: executing \"\" at <{{$l}}>: the text is too long, or a value is "
+       "nested too deep"},
+      {nested + "{{toJSON $l}}",
+       {},
+       "execute: template: :1:79: executing \"\" at <toJSON $l>: error calling toJSON: toJSON: "
+       "json: "
+       "the text is too long, or nested too deep"},
+      {nested + "{{toYAML $l}}",
+       {},
+       "execute: template: :1:79: executing \"\" at <toYAML $l>: error calling toYAML: toYAML: "
+       "yaml: "
+       "nested too deep"},
+      {nested + "{{toTOML $l}}",
+       {},
+       "execute: template: :1:79: executing \"\" at <toTOML $l>: error calling toTOML: toTOML: "
+       "toml: "
+       "the text is too long, or nested too deep"},
+      {nested + "{{sprig_deepCopy $l}}",
+       {},
+       "execute: template: :1:79: executing \"\" at <sprig_deepCopy $l>: error calling "
+       "sprig_deepCopy: the value is nested too deep"},
+      {nested + "{{sprig_merge (sprig_deepCopy (sprig_dict)) $l $l}}",
+       {},
+       "execute: template: :1:79: executing \"\" at <sprig_merge (sprig_deepCopy (sprig_dict)) $l "
+       "$l>: error calling sprig_merge: the map is nested too deep"},
+      {"{{parseJSON (sprig_repeat 300 \"[\")}}",
+       {},
+       "execute: template: :1:2: executing \"\" at <parseJSON (sprig_repeat 300 \"[\")>: error "
+       "calling "
+       "parseJSON: exceeded max depth"},
+      {"{{parseYAML (sprig_repeat 300 \"[\")}}",
+       {},
+       "execute: template: :1:2: executing \"\" at <parseYAML (sprig_repeat 300 \"[\")>: error "
+       "calling "
+       "parseYAML: yaml: nested too deep"},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.text);
+    const auto rendered = render(each.text, {}, each.limits);
+    REQUIRE_FALSE(rendered.has_value());
+    CHECK(rendered.error().code != Errc::internal);
+    CHECK(rendered.error().what == each.error);
+  }
+}
+
+TEST_CASE("render: without sources a function that needs one says so") {
+  const auto parsed = Template::parse("t", "{{timestamp}}", {.functions = &functions()});
+  REQUIRE(parsed.has_value());
+  Context context;
+
+  CHECK(parsed->execute(context, Value{}).error().what
+        == "template: t:1:2: executing \"t\" at <timestamp>: error calling timestamp: not available "
+           "here");
+}
+
+TEST_CASE("render: functions are no data") {
+  const Value data = case_data();
+  const Value function = *data.shared_map()->find("Add");
+
+  const auto map = std::make_shared<Map>();
+  map->set("Add", function);
+  CHECK(write_toml(Value::map(map), 1'000).error().what == "unsupported type for key 'Add': func");
+  CHECK(write_toml(Value::list({function}), 1'000).error().what == "unexpected type: func()");
+  CHECK(write_yaml(data, 1'000).error().what == "cannot marshal type: func()");
+}
+
 TEST_CASE("render: a map can't come to hold itself") {
   for (const std::string text :
        {"{{$d := sprig_dict}}{{sprig_set $d \"a\" $d}}",
@@ -320,7 +418,8 @@ TEST_CASE("render: a map can't come to hold itself") {
         "{{scratch.MapSet \"m\" \"x\" 1}}{{scratch.MapSet \"m\" \"y\" (scratch.Get \"m\")}}",
         "{{$d := sprig_dict}}{{sprig_merge $d (sprig_dict \"x\" $d)}}"}) {
     CAPTURE(text);
-    CHECK(render(text).error().what.find("can't hold itself") != std::string::npos);
+    const auto refused = render(text).error().what;
+    CHECK(refused.find(": a map can't hold itself: key \"") != std::string::npos);
   }
 }
 

@@ -50,6 +50,8 @@ TEST_CASE("environment_file: mistakes have their line and Nomad's words") {
         Case{"A-B=x", "error on line 1: key characters must be [A-Za-z0-9_.] but found '-'"},
         Case{"A=\"x", "error on line 1: unmatched \""},
         Case{"A='x", "error on line 1: unmatched '"},
+        Case{"A=\"x\\", "error on line 1: incomplete escape sequence"},
+        Case{"A=\"x\\é\"", "error on line 1: multibyte characters disallowed in escape sequences"},
         Case{"A=\"x\\q\"", "error on line 1: invalid escape sequence: \"q\""},
         Case{"A=\"\\u12", "error on line 1: incomplete hex sequence"},
         Case{"A=\"\\u12zz\"", "error on line 1: invalid hex character: \"z\""},
