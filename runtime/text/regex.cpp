@@ -112,9 +112,11 @@ Result<Regex> Regex::compile(std::string_view pattern, Work& work, std::int64_t 
   options.set_max_mem(memory);
   auto compiled = std::make_unique<RE2>(re2::StringPiece{pattern.data(), pattern.size()}, options);
   if (!compiled->ok()) {
+    const auto code = compiled->error_code();
+    const bool is_whole = code == RE2::ErrorPatternTooLarge || code == RE2::ErrorBadUTF8;
+    const std::string part = is_whole ? std::string{pattern} : compiled->error_arg();
     return Error{Errc::invalid_argument,
-                 "error parsing regexp: " + std::string{go_words(compiled->error_code())} + ": `"
-                     + compiled->error_arg() + '`'};
+                 "error parsing regexp: " + std::string{go_words(code)} + ": `" + part + '`'};
   }
   NOMAD_TRY(work.take_steps(static_cast<std::uint64_t>(compiled->ProgramSize())));
   return Regex{std::move(compiled)};

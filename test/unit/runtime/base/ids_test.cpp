@@ -21,5 +21,8 @@ TEST_CASE("ids: prefixes are judged in Nomad's words") {
   CHECK(nomad::check_uuid_prefix("8ba85cef").has_value());
   CHECK(nomad::check_uuid_prefix("8ba85ce").has_value());
   CHECK(nomad::check_uuid_prefix("zz").has_error());
-  CHECK(nomad::check_uuid_prefix(std::string(40, 'a')).has_error());
+  CHECK(nomad::check_uuid_prefix(std::string(40, 'a')).error().what
+        == "Invalid UUID length: UUID have 36 characters; got 40");
+  CHECK(nomad::check_uuid_prefix("a-b-c-d-e-f").error().what
+        == "UUID should have maximum of 4 \"-\"; got 5");
 }

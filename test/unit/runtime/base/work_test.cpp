@@ -8,7 +8,7 @@ TEST_CASE("work: ends when it is used up, and stays so") {
   Work work{1'000};
 
   CHECK(work.take(1'000).has_value());
-  CHECK(work.take(1).error().code == Errc::too_large);
+  CHECK(work.take(1).error() == Error{Errc::too_large, "this takes more work than is allowed"});
   CHECK(work.take(0).error().code == Errc::too_large);
   CHECK(Work{1'000}.take_steps(std::uint64_t{1} << 60U).error().code == Errc::too_large);
 }
@@ -35,7 +35,8 @@ TEST_CASE("work: what nothing can stop is bounded by itself") {
   Work work{std::uint64_t{1} << 50U};
 
   CHECK(work.take_at_once(Work::at_once).has_value());
-  CHECK(work.take_at_once(Work::at_once + 1).error().code == Errc::too_large);
+  CHECK(work.take_at_once(Work::at_once + 1).error()
+        == Error{Errc::too_large, "this takes more work at once than is allowed"});
   CHECK(work.take(1).has_error());
 }
 

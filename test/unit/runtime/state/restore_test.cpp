@@ -212,8 +212,10 @@ TEST_CASE("restore: missing, damaged or unknown rows change nothing") {
     CHECK_FALSE(done.replaced);
     CHECK(state.now().job("default", "other"));
     CHECK(state.now().tables().restore_rows.empty());
+    return done.error->what;
   };
-  run(saved.rows, saved.rows.size() + 1);
+  CHECK(run(saved.rows, saved.rows.size() + 1)
+        == "rows of the snapshot are missing: they were dropped");
   auto damaged = saved.rows;
   damaged[0].value.resize(8);
   damaged[0].value[3] = std::byte{0x7f};
@@ -221,6 +223,16 @@ TEST_CASE("restore: missing, damaged or unknown rows change nothing") {
   auto unknown = saved.rows;
   unknown[0].table = "no_such_table";
   run(unknown, unknown.size());
+}
+
+TEST_CASE("restore: a row that is missing in between is named") {
+  const auto saved = sample();
+  StateFixture state;
+  begin(state);
+  put_rows(state, {saved.rows.begin(), saved.rows.begin() + 1});
+  put_rows(state, {saved.rows.begin() + 2, saved.rows.end()}, 2);
+  CHECK(finish(state, saved.rows.size()).error
+        == Error{Errc::conflict, "row 1 of the snapshot is missing"});
 }
 
 TEST_CASE("restore: the later of two wins, the earlier one is refused") {
@@ -231,7 +243,8 @@ TEST_CASE("restore: the later of two wins, the earlier one is refused") {
 
   begin(state, "second");
 
-  CHECK(finish(state, saved.rows.size(), 500, "first").error->code == Errc::conflict);
+  CHECK(finish(state, saved.rows.size(), 500, "first").error
+        == Error{Errc::conflict, "another restore has begun meanwhile"});
   CHECK(put_rows(state, saved.rows, 0, "first").error->code == Errc::conflict);
   CHECK_FALSE(put_rows(state, saved.rows, 0, "second").error);
   CHECK_FALSE(finish(state, saved.rows.size(), 500, "second").error);

@@ -257,7 +257,8 @@ TEST_CASE("Store: which nodes drain is known, and told") {
     });
   };
   const auto status = [&] { return copy(state.now().node("node")->getLastDrain().getStatus()); };
-  CHECK(drain({}, 1).error->code == Errc::conflict);
+  CHECK(drain({}, 1).error
+        == Error{Errc::conflict, "the node does not drain any more, or by another strategy"});
   CHECK(told == 0);
   drain(1);
   CHECK(state.now().draining_nodes() == std::vector<std::string>{"node"});
@@ -291,7 +292,9 @@ TEST_CASE("Store: namespaces and node pools that are used or built in stay") {
 
   CHECK(delete_namespace("default").error->what == "default namespace can not be deleted");
   CHECK(delete_namespace("none").error->what == "namespace not found");
-  CHECK(delete_namespace("prod").error->code == Errc::rejected);
+  CHECK(delete_namespace("prod").error->what
+        == "namespace \"prod\" contains at least one non-terminal job \"db\". All jobs must be terminal "
+           "in namespace before it can be deleted");
   CHECK(delete_pool("all").error->what == "deleting node pool \"all\" is not allowed");
   CHECK(delete_pool("gpu").error->what == "node pool \"gpu\" has non-terminal jobs");
   CHECK(state.run([](auto command) { command.initNodePoolUpsert().setName("default"); }).error);
@@ -334,7 +337,7 @@ TEST_CASE_FIXTURE(StateFixture,
       body.initConfiguration().setModifyIndex(known);
     });
   };
-  CHECK(put(true, 1).error);
+  CHECK(put(true, 1).error == Error{Errc::conflict, "autopilot configuration has ModifyIndex 0"});
   CHECK_FALSE(put(true, 0).error);
   const auto first = index;
   CHECK(put(true, 0).error);

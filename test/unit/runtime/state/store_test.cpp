@@ -160,7 +160,14 @@ TEST_CASE("Store: rows that are damaged or do not fit together are refused") {
   REQUIRE(result.has_error());
   CHECK(result.error().code == Errc::corrupt);
   CHECK(result.error().what.starts_with("table jobs, row \"default.web\": "));
-  CHECK(Restore{}.index_row(std::span{junk}.first(3)).has_error());
+  CHECK(Restore{}.index_row(std::span{junk}.first(3)).error()
+        == Error{Errc::corrupt, "the row of table indexes has 3 bytes"});
+  CHECK(Restore{}.offset_row(std::span{junk}.first(3)).error()
+        == Error{Errc::corrupt, "the row of the index offset has 3 bytes"});
+  CHECK(Restore{}
+            .row(Table::draining_nodes, "n1", junk)
+            .error()
+            .what.ends_with("row \"n1\": the table is not a stored one"));
 
   Restore incomplete;
   REQUIRE(good.for_each_row(
@@ -230,7 +237,9 @@ TEST_CASE("Store: a command of a newer version is recognized") {
   REQUIRE(changed > 0);
   const auto newer = Object<schema::Command>::from_bytes(bytes);
   REQUIRE(newer.has_value());
-  CHECK(check_command(**newer).has_error());
+  CHECK(check_command(**newer).error()
+        == Error{Errc::corrupt, "command " + std::to_string(kind_of(**newer))
+                                    + " is unknown to this version of the server"});
   StateFixture state;
   const auto before = describe(state.now());
   CHECK(state.store.apply(11, **newer).error);

@@ -152,8 +152,10 @@ TEST_CASE("root keys: exactly one is active") {
   CHECK(state.state_of("k3") == RootKeyState::INACTIVE);
   CHECK(view(state.now().active_root_key()->getKeyId()) == "k4");
 
-  CHECK(state.put_key("k5", RootKeyState::INACTIVE, true).error);
-  CHECK(state.put_key("k4", RootKeyState::INACTIVE).error);
+  CHECK(state.put_key("k5", RootKeyState::INACTIVE, true).error
+        == Error{Errc::rejected, "cannot rekey without setting the new key active"});
+  CHECK(state.put_key("k4", RootKeyState::INACTIVE).error
+        == Error{Errc::rejected, "the active root key stays so until another takes over"});
   CHECK(view(state.now().active_root_key()->getKeyId()) == "k4");
 }
 
@@ -172,11 +174,20 @@ TEST_CASE("root keys: a change of one that was changed since is refused") {
   const auto first = state.now().root_key("k1")->getModifyIndex();
 
   CHECK_FALSE(change(first).error);
-  CHECK(change(first).error->code == Errc::conflict);
+  const auto again = change(first).error;
+  const auto gone = state.run([](auto command) {
+    auto upsert = command.initRootKeyUpsert();
+    upsert.setCheckIndex(7);
+    upsert.initKey().setKeyId("k9");
+  });
 
+  CHECK(gone.error == Error{Errc::conflict, "the root key was read at index 7 and is gone"});
   const auto stored = state.now().root_key("k1");
   CHECK(stored->getWraps().size() == 1);
   CHECK(stored->getModifyIndex() > first);
+  CHECK(again
+        == Error{Errc::conflict, "the root key was read at index " + std::to_string(first)
+                                     + " and is at " + std::to_string(stored->getModifyIndex())});
 }
 
 TEST_CASE("root keys: the active one and those in use stay") {

@@ -26,7 +26,15 @@ std::string regex_replaced(std::string_view pattern, std::string_view text, std:
 
 TEST_CASE("regex: what is no pattern is told in Go's words") {
   auto work = plenty();
-  CHECK(Regex::compile("(", work).error().what == "error parsing regexp: missing closing ): `(`");
+  const auto refusal = [&work](std::string_view pattern, std::int64_t memory = 1 << 20) {
+    return Regex::compile(pattern, work, memory).error().what;
+  };
+  CHECK(refusal("(") == "error parsing regexp: missing closing ): `(`");
+  CHECK(refusal("a\xff") == "error parsing regexp: invalid UTF-8: `a\xff`");
+  CHECK(refusal("(a{100}){10}", 10'000)
+        == "error parsing regexp: expression too large: `(a{100}){10}`");
+  CHECK(refusal(std::string(Regex::max_pattern + 1, 'a'))
+        == "a regular expression has at most " + std::to_string(Regex::max_pattern) + " bytes");
 }
 
 TEST_CASE("regex: groups are named by number and by name") {

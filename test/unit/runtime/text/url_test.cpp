@@ -29,6 +29,10 @@ TEST_CASE("url: what is none is said without its secrets") {
   for (const char* bad : {"http://h/a\nb", "http://h/%zz", "http://a b/c", "http://h:99999/",
                           "http://h:x/", "http://[::1/", ":x", "a@b:c/d"})
     CHECK_MESSAGE(!parse_url(bad), bad);
+  CHECK(parse_url("http://a<b/c").error().what
+        == "parse \"http://a<b/c\": invalid character in host name");
+  CHECK(resolve_url(parse_url("http://a/b").value(), "c%zz").error().what
+        == "parse \"c%zz\": invalid character in path");
   const auto wrong = parse_url("http://me:hidden@h:x/?token=hidden");
   REQUIRE(!wrong);
   CHECK(wrong.error().what.find("hidden") == std::string::npos);

@@ -43,7 +43,11 @@ TEST_CASE("yaml: a document is written, or is too long") {
     return emitter.finish();
   };
   CHECK(write(100).value() == "a:\n- \"1\"\n");
-  CHECK(write(5).error().code == Errc::too_large);
+  CHECK(write(5).error() == Error{Errc::too_large, "yaml: the text is too long"});
+  YamlEmitter emitter{100};
+  REQUIRE(emitter.begin());
+  CHECK(emitter.scalar("\xff", YAML_PLAIN_SCALAR_STYLE).error()
+        == Error{Errc::invalid_argument, "yaml: invalid value"});
 }
 
 TEST_CASE("yaml: words and floats of YAML 1.1") {

@@ -198,6 +198,8 @@ TEST_CASE_FIXTURE(Reads, "reads: nothing holds any more when the state was repla
   });
   const auto outcome = store.apply(now().index() + 1, *guarded());
   CHECK(outcome.stale);
+  CHECK(outcome.error
+        == Error{Errc::conflict, "what the change was decided on has been changed meanwhile"});
 }
 
 TEST_CASE("reads: a guard of a later release is refused, and not judged") {
@@ -210,7 +212,9 @@ TEST_CASE("reads: a guard of a later release is refused, and not judged") {
     read.setWhat(what);
     read.setOrder(order);
     const auto checked = check_command(draft.reader());
-    CHECK((checked || checked.error().code == Errc::corrupt));
+    if (!checked)
+      CHECK(checked.error()
+            == Error{Errc::corrupt, "a guard names what is unknown to this version of the server"});
     return !checked;
   };
   using What = schema::Guarded::What;
