@@ -56,10 +56,10 @@ struct ExecState {
   pid_t pid = 0;
 };
 
-Result<ExecState> read_state(const std::string& body) {
+/// Nothing when the engine says something else.
+std::optional<ExecState> read_state(const std::string& body) {
   const auto parsed = parse_json(body);
-  if (!parsed || !parsed->is_object())
-    return Error{Errc::corrupt, "the engine does not say whether the command still runs"};
+  if (!parsed || !parsed->is_object()) return std::nullopt;
   const Members members{parsed->get_object()};
   return ExecState{.running = members.flag("Running"),
                    .exit_code = static_cast<int>(members.number("ExitCode", -1)),
@@ -251,10 +251,10 @@ private:
                  }});
   }
 
-  void look(std::function<void(const Result<ExecState>&)> then) {
+  void look(std::function<void(const std::optional<ExecState>&)> then) {
     ask("GET", "/exec/" + exec_ + "/json", {},
         [then = std::move(then)](const Result<std::string>& body) {
-          then(body ? read_state(*body) : Result<ExecState>{body.error()});
+          then(body ? read_state(*body) : std::nullopt);
         });
   }
 
@@ -396,7 +396,7 @@ private:
   // -- the end
 
   void ask_code(Clock::time_point until) {
-    look([self = shared_from_this(), until](const Result<ExecState>& state) {
+    look([self = shared_from_this(), until](const std::optional<ExecState>& state) {
       if (state && state->running && Clock::now() < until && self->is_wanted_) {
         self->timer_.expires_after(code_interval);
         self->timer_.async_wait([self, until](const boost::system::error_code& bad) {
@@ -419,7 +419,7 @@ private:
     tunnel_ = nullptr;
     client_.cancel(std::exchange(stream_, 0));
     close_ends();
-    look([self = shared_from_this()](const Result<ExecState>& state) {
+    look([self = shared_from_this()](const std::optional<ExecState>& state) {
       if (state) kill_command(*state, self->request_.container);
       self->finish();
     });
