@@ -370,3 +370,25 @@ TEST_CASE("read: a long list is sent while it is made, and is the same list") {
   CHECK(fixture.get("/v1/jobs?filter=ID+!=+x").header("Transfer-Encoding") == "");
   CHECK(fixture.get("/v1/jobs?per_page=1100").header("X-Nomad-NextToken") != "");
 }
+
+TEST_CASE("read: what an agent lacks is told to who asks for it") {
+  ApiFixture fixture{[](ApiOptions& options) {
+    options.client = {};
+    options.metrics.registry = nullptr;
+    options.state.raft = {};
+  }};
+
+  CHECK(fixture.refusal("/v1/metrics") == "500 this agent keeps no metrics");
+  CHECK(fixture.refusal("/v1/client/stats") == "400 No local Node and node_id not provided");
+  CHECK(fixture.refusal("/v1/client/allocation/" + uuid(1) + "/snapshot")
+        == "400 node is not running a Nomad Client");
+  CHECK(fixture.refusal("/v1/agent/members") == "500 No known servers");
+}
+
+TEST_CASE("read: a snapshot is not taken where there is none, or no place for it") {
+  ApiFixture fixture{[](ApiOptions& options) { options.uploads.directory.clear(); }};
+  CHECK(fixture.refusal("/v1/operator/snapshot")
+        == "409 failed to open snapshot: nothing was applied yet that could be saved");
+  CHECK(fixture.refusal("PUT", "/v1/operator/snapshot", "x")
+        == "500 failed to restore from snapshot: this agent has no directory for archives");
+}

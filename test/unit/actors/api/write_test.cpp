@@ -389,6 +389,11 @@ TEST_CASE("write: the cluster's settings and its garbage") {
                         R"({"SchedulerAlgorithm":"zz"})")
         == "400 invalid scheduler algorithm: zz");
 
+  std::string many = R"({"EvalIDs":["a")";
+  for (int i = 0; i < 7281; ++i)
+    many += R"(,"a")";
+  CHECK(fixture.refusal("DELETE", "/v1/evaluations", many + "]}")
+        == "400 request includes 7282 evaluation IDs, must be 7281 or fewer");
   CHECK(fixture.refusal("DELETE", "/v1/evaluations", R"({"EvalIDs":["a"],"Filter":"b"})")
         == "400 evals cannot be deleted by both ID and filter");
   CHECK(fixture.refusal("DELETE", "/v1/evaluations", R"({"EvalIDs":["a"]})")

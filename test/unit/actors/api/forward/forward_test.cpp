@@ -148,12 +148,13 @@ TEST_CASE("api_wire: a head is read from pieces of any size, and what follows is
 TEST_CASE("api_wire: what is no head is refused") {
   const auto fed = [](std::string bytes) {
     std::string_view view{bytes};
-    return ResponseHeadReader{}.feed(view).has_value();
+    return ResponseHeadReader{}.feed(view).error();
   };
 
-  CHECK_FALSE(fed("\xff\xff\xff\xff"));
-  CHECK_FALSE(fed(std::string{"\x10\0\0\0", 4} + std::string(16, '\xee')));
-  CHECK_FALSE(fed(std::string{write_response_head({.status = 0}, {}).text()}));
+  CHECK(fed("\xff\xff\xff\xff") == Error{Errc::corrupt, "the head of the answer is too large"});
+  CHECK(fed(std::string{"\x10\0\0\0", 4} + std::string(16, '\xee')).code == Errc::corrupt);
+  CHECK(fed(std::string{write_response_head({.status = 0}, {}).text()})
+        == Error{Errc::corrupt, "the answer has no status"});
 }
 
 }  // namespace

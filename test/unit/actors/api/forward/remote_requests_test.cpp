@@ -62,6 +62,26 @@ access::Caller seen_by_handler(const net::RpcPeer& through,
   return *seen;
 }
 
+/// Keeps what is answered.
+struct PlayedAnswer : net::RpcStream {
+  bool write(Bytes bytes) override {
+    sent += bytes.text();
+    return true;
+  }
+
+  void end() override {}
+
+  void on_data(std::function<void(Bytes, bool)>) override {}
+
+  void taken(std::size_t) override {}
+
+  void on_writable(std::function<void()>) override {}
+
+  void on_closed(std::function<void()>) override {}
+
+  std::string sent;
+};
+
 }  // namespace
 
 TEST_CASE("remote_requests: a user is nobody, whoever passes on what he asks") {
@@ -80,6 +100,38 @@ TEST_CASE("remote_requests: a user is nobody, whoever passes on what he asks") {
     REQUIRE(caller.limits);
     CHECK(caller.limits->text() == "node:n2");
   }
+}
+
+TEST_CASE("remote_requests: what can't be served says why") {
+  const auto authenticator = access::Authenticator::make({.enforces = false, .lookup = {}});
+  const RemoteRequests requests;
+  rpc::MethodRouter router{"global", authenticator};
+  requests.add_to_server(router);
+  std::optional<Result<Bytes>> reply;
+  const auto serve = [&](std::uint64_t body_length, std::shared_ptr<PlayedAnswer> stream) {
+    Draft<schema::rpc::ApiRequest> request;
+    request->setMethod("PUT");
+    request->setTarget("/v1/jobs");
+    request->setBodyLength(body_length);
+    rpc::Inbound inbound;
+    inbound.envelope.method = rpc::Method::api_forward;
+    inbound.envelope.region = "global";
+    inbound.body = Bytes::copy(request.freeze().bytes());
+    inbound.stream = std::move(stream);
+    inbound.reply = rpc::ReplyTo{[&](Result<Bytes> outcome) { reply = std::move(outcome); }};
+    inbound.on_cancelled = [](const std::function<void()>&) {};
+    router.serve(agent(net::RpcRole::server), std::move(inbound));
+  };
+
+  serve(0, nullptr);
+  REQUIRE(reply);
+  CHECK(reply->error() == Error{Errc::unavailable, "the agent is starting"});
+  requests.open(net::HttpRouter{}, nullptr, [](std::function<void()>&) { return false; });
+  serve(0, nullptr);
+  CHECK(reply->error() == Error{Errc::invalid_argument, "the answer needs a byte stream"});
+  const auto stream = std::make_shared<PlayedAnswer>();
+  serve(7, stream);
+  CHECK_MESSAGE(stream->sent.ends_with("no body can follow this request"), stream->sent);
 }
 
 TEST_CASE("remote_requests: a user's token arrives, as the head of the request has it") {

@@ -2,6 +2,7 @@
 #include "actors/api/jobs/namespace_use.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
@@ -55,8 +56,12 @@ TEST_CASE_FIXTURE(
   const auto refused = check({.ns = "default", .bytes = 1}, most, 10ms);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::invalid_argument);
-  CHECK(refused.error().what.starts_with("namespace \"default\" has "));
-  CHECK(refused.error().what.find("limits.namespace_jobs_max_mb") != std::string::npos);
+  CHECK(
+      refused.error().what
+      == fmt::format("namespace \"default\" has {0} bytes of jobs with their versions and sources, "
+                     "with the 1 of this one more than the {0} that it may have "
+                     "(limits.namespace_jobs_max_mb): purge jobs, or make them smaller",
+                     most));
   // What has gone meanwhile is forgotten.
   CHECK(check({.ns = "default", .bytes = 200}, most, 2s));
   CHECK_FALSE(check({.ns = "default", .bytes = 201}, most, 2s));
