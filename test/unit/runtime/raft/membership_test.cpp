@@ -11,10 +11,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Errc refusal(const Outputs& out) {
+Error why(const Outputs& out) {
   REQUIRE(out.proposed.has_value());
   REQUIRE_FALSE(out.proposed->has_value());
-  return out.proposed->error().code;
+  return out.proposed->error();
+}
+
+Errc refusal(const Outputs& out) {
+  return why(out).code;
 }
 
 /// Leads, and its barrier (entry 2) is committed.
@@ -49,7 +53,8 @@ TEST_CASE("founding: the first entry names the members, and the founder stands a
 TEST_CASE("founding: is refused to who is none of the voters, or has no cluster's id") {
   LoneCore core{StartState{}};
   core.step(Bootstrap{cluster_of({"b", "c"}, {"a"})});
-  CHECK(refusal(core.out) == Errc::invalid_argument);
+  CHECK(why(core.out)
+        == Error{Errc::invalid_argument, "the first server of a cluster is one of its voters"});
   auto nameless = cluster_of(three_voters);
   nameless.cluster_id.clear();
   core.step(Bootstrap{nameless});
@@ -60,12 +65,14 @@ TEST_CASE("founding: is refused to who is none of the voters, or has no cluster'
 TEST_CASE("founding: is refused to who has a log, or has heard a leader") {
   LoneCore member{started_with(cluster_of(three_voters))};
   member.step(Bootstrap{cluster_of(three_voters)});
-  CHECK(refusal(member.out) == Errc::conflict);
+  CHECK(why(member.out)
+        == Error{Errc::conflict, "this server has a log: it belongs to a cluster already"});
 
   LoneCore joining{StartState{}};
   joining.receive("b", 2, Heartbeat{}, "theirs");
   joining.step(Bootstrap{cluster_of(three_voters)});
-  CHECK(refusal(joining.out) == Errc::conflict);
+  CHECK(why(joining.out)
+        == Error{Errc::conflict, "the leader of a cluster has spoken to this server"});
 
   StartState restored;
   restored.snapshot
@@ -118,10 +125,18 @@ TEST_CASE("membership: a learner becomes a voter when it is no further behind th
   core.accept("d", 2);
   core.propose(4);
   change(core, MemberAction::promote, "d");
-  CHECK(refusal(core.out) == Errc::conflict);
+  CHECK(why(core.out) == Error{Errc::conflict, "server \"d\" has not caught up yet"});
   core.accept("d", 3);
   change(core, MemberAction::promote, "d");
   CHECK(core.out.proposed->value() == 7);
+}
+
+TEST_CASE("membership: nothing changes before the leader's first entry is committed") {
+  auto core = LoneCore::leading(started_with(cluster_of(three_voters)), {.self = "a"});
+  core.persist();
+  change(core, MemberAction::add_learner, "d");
+  CHECK(why(core.out)
+        == Error{Errc::unavailable, "the new leader is not ready for membership changes yet"});
 }
 
 TEST_CASE("membership: what is far behind may still be removed") {

@@ -222,6 +222,8 @@ TEST_CASE("config_change: one server at a time, by the rules") {
   CHECK(refused(base, MemberAction::remove, "x") == "server \"x\" is no member");
   CHECK(refused(members(1), MemberAction::remove, "a") == "server \"a\" is the last voter");
   CHECK(refused(members(1), MemberAction::demote, "a") == "server \"a\" is the last voter");
+  CHECK(refused(*with, MemberAction::demote, "n") == "server \"n\" is no voter");
+  CHECK(refused(base, MemberAction::add_learner, "", "h") == "a member needs an id");
 }
 
 TEST_CASE("config_history: goes back with the log") {
@@ -276,10 +278,15 @@ TEST_CASE("configuration: survives its encoding; other bytes are refused") {
   CHECK(decode_configuration(encode(long_named).view()).value() == long_named);
 
   CHECK(static_cast<unsigned char>(bytes.text()[0]) == 1);  // the format's number, low byte first
+  const Error broken{Errc::corrupt, "raft configuration is truncated or has trailing bytes"};
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    CHECK(decode_configuration(bytes.view().first(size)).error().code == Errc::corrupt);
+    CHECK(decode_configuration(bytes.view().first(size)).error() == broken);
   const auto longer = Bytes::copy(std::string{bytes.text()} + "x");
-  CHECK(decode_configuration(longer.view()).error().code == Errc::corrupt);
+  CHECK(decode_configuration(longer.view()).error() == broken);
+  std::string newer{bytes.text()};
+  newer[0] = 2;
+  CHECK(decode_configuration(std::as_bytes(std::span{newer})).error()
+        == Error{Errc::corrupt, "raft configuration has format 2, expected 1"});
   Random random{3};
   for (int round = 0; round < 2'000; ++round) {
     std::string noise{bytes.text()};

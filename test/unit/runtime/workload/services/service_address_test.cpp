@@ -64,7 +64,9 @@ TEST_CASE_FIXTURE(Addressed, "service_address: an address of its own counts wher
 }
 
 TEST_CASE_FIXTURE(Addressed, "service_address: in the allocation's own network") {
-  CHECK(at("alloc", "http").starts_with("address_mode = \"alloc\" needs a network"));
+  CHECK(at("alloc", "http")
+        == "address_mode = \"alloc\" needs a network of the allocation's own, and it has none; use "
+           "\"host\" or \"auto\"");
   alloc->initNetworkStatus().setAddress("172.26.64.5");
   CHECK(at("alloc", "http") == "172.26.64.5:8080");
   CHECK(at("alloc", "admin") == "172.26.64.5:24000");
@@ -73,7 +75,9 @@ TEST_CASE_FIXTURE(Addressed, "service_address: in the allocation's own network")
 }
 
 TEST_CASE_FIXTURE(Addressed, "service_address: in the network that a driver made") {
-  CHECK(at("driver", "http").starts_with("address_mode = \"driver\" needs a driver"));
+  CHECK(at("driver", "http")
+        == "address_mode = \"driver\" needs a driver that makes a network for its tasks, and this one "
+           "made none; use \"host\" or \"auto\"");
   has_driver = true;
   CHECK(at("driver", "http") == "172.17.0.2:8080");
   CHECK(at("driver", "inner") == "172.17.0.2:9000");
@@ -93,5 +97,8 @@ TEST_CASE_FIXTURE(Addressed, "service_address: what is no port and what is no mo
     for (const auto* port : {"0", "65536", "-1"})
       CHECK(at(mode, port).find("is not between 1 and 65535") != std::string::npos);
   }
-  CHECK(at("tunnel", "http").starts_with("address_mode \"tunnel\" is unknown"));
+  CHECK(at("host", "80x")
+        == "port \"80x\" is neither a port of the group nor a number; name a port of the network block");
+  CHECK(at("tunnel", "http")
+        == "address_mode \"tunnel\" is unknown; it is \"auto\", \"alloc\", \"driver\" or \"host\"");
 }
