@@ -30,8 +30,8 @@ std::uint64_t checksum_of(Bucket bucket, std::string_view key, std::string_view 
 }
 
 constexpr std::string_view client_remedy
-    = "The node can go on without: what it has to run is known to the servers, what runs here to "
-      "the executors";
+    = "Move these files away and start the agent again: what it has to run is known to the "
+      "servers, what runs here to the executors";
 
 constexpr Bucket own_bucket{0};
 constexpr std::string_view totals_key = "totals";

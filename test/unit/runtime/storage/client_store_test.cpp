@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "runtime/storage/data_dir_lock.hpp"
+#include "runtime/storage/mark_file.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/storage/damage.hpp"
@@ -120,8 +121,13 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused
     const auto outcome = ClientStore::open(path);
     REQUIRE_FALSE(outcome);
     CHECK(outcome.error().code == Errc::corrupt);
-    CHECK(outcome.error().what.find(path) != std::string::npos);
     CHECK(outcome.error().what.find(why) != std::string::npos);
+    CHECK(outcome.error().what.starts_with("\"" + path + "\" (with \"" + path + "-wal\" and \""
+                                           + path + ".mark\") is damaged: "));
+    CHECK(
+        outcome.error().what.ends_with(". Nothing was changed. Move these files away and start the "
+                                       "agent again: what it has to run "
+                                       "is known to the servers, what runs here to the executors"));
   };
   {
     auto store = open();
@@ -134,7 +140,7 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused
   }
   SUBCASE("a row is missing") {
     test::run_sql(path, "DELETE FROM client WHERE key = x'62'");
-    refused("rows are missing");
+    refused("rows are missing, or are there that were erased");
   }
   SUBCASE("all rows are missing") {
     test::run_sql(path, "DELETE FROM client");
@@ -160,9 +166,17 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused
     refused("it is empty");
     CHECK(test::read_file(path + "-wal") == log);
   }
+  SUBCASE("its totals are of another size") {
+    test::run_sql(path, "UPDATE client SET value = x'00' WHERE bucket = 0");
+    refused("checksum does not match");
+  }
   SUBCASE("its mark is missing") {
     std::filesystem::remove(path + ".mark");
     refused("its mark is missing");
+  }
+  SUBCASE("its mark is of another size") {
+    REQUIRE(storage::MarkFile::open(path + ".mark").value().write("short", true));
+    refused("totals of 5 bytes");
   }
 }
 

@@ -62,12 +62,14 @@ TEST_CASE("log_mark: term and vote only go forward") {
   CHECK(mark.check({.current_term = 4, .voted_for = "b"}));
   CHECK(mark.check({.current_term = 5, .voted_for = {}}));
   CHECK(mark.check({.current_term = 3, .voted_for = "b"}).error().code == Errc::corrupt);
-  CHECK(mark.check({.current_term = 4, .voted_for = {}}).error().code == Errc::corrupt);
+  CHECK(mark.check({.current_term = 4, .voted_for = {}}).error()
+        == Error{Errc::corrupt, "the vote given in term 4 is missing"});
   CHECK(mark.check({.current_term = 4, .voted_for = "c"}).error().code == Errc::corrupt);
   CHECK(before.check({.current_term = 2, .voted_for = "c"}));
 }
 
 TEST_CASE("log_mark: comes back from its bytes") {
   CHECK(LogMark::decode(before.encode()).value() == before);
-  CHECK(LogMark::decode("short").error().code == Errc::corrupt);
+  CHECK(LogMark::decode("short").error()
+        == Error{Errc::corrupt, "a mark has " + std::to_string(sizeof(LogMark)) + " bytes, not 5"});
 }

@@ -31,7 +31,9 @@ TEST_CASE_FIXTURE(MarkFixture, "mark_file: holds what was written last") {
   }
   CHECK(mark.write(std::string(MarkFile::max_bytes, 'x'), true));
   CHECK(content()->size() == MarkFile::max_bytes);
-  CHECK(mark.write(std::string(MarkFile::max_bytes + 1, 'x'), true).error().code == Errc::internal);
+  CHECK(
+      mark.write(std::string(MarkFile::max_bytes + 1, 'x'), true).error()
+      == Error{Errc::internal, "a mark of " + std::to_string(MarkFile::max_bytes + 1) + " bytes"});
   CHECK(test::read_file(path).size() == 8'192);
 }
 

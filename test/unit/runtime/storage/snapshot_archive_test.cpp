@@ -146,6 +146,8 @@ TEST_CASE("archive: what is none, or another program's, is refused with its reas
                                     {"state.bin", "x"},
                                     {"SHA256SUMS", "x"}});
   CHECK(archive.read(nomads).error().what.find("not made by nomadctl") != std::string::npos);
+  CHECK(archive.read(archive.pack({{"meta.json", std::string(1'000'000, ' ')}})).error().what
+        == "meta.json is too large: the file is corrupted");
   CHECK(read_archive(archive.home.file("missing"), archive.out).error().code == Errc::io);
 }
 
@@ -159,7 +161,11 @@ TEST_CASE("archive: one of a newer version is refused as such") {
   const auto outcome = archive.read(archive.pack(files));
 
   REQUIRE(outcome.has_error());
-  CHECK(outcome.error().what.find("newer version") != std::string::npos);
+  CHECK(outcome.error().what
+        == "the snapshot has format version 9, this server reads up to 1: it was made by a newer "
+           "version");
+  meta.replace(meta.find("\"Version\":9"), 11, "\"Version\":0");
+  CHECK(archive.read(archive.pack(files)).error().what == "meta.json names no format version");
 }
 
 TEST_CASE("archive: an exchanged part is refused") {
@@ -179,6 +185,9 @@ TEST_CASE("archive: nothing larger than allowed is unpacked") {
   const auto outcome = read_archive(archive.path, archive.out, 1000);
 
   REQUIRE(outcome.has_error());
-  CHECK(outcome.error().code == Errc::too_large);
+  CHECK(outcome.error()
+        == Error{Errc::too_large, "the snapshot's state has "
+                                      + std::to_string(archive.unpack()[1].second.size())
+                                      + " bytes, more than 1000"});
   CHECK_FALSE(fs::exists(archive.out));
 }

@@ -156,6 +156,16 @@ TEST_CASE("snapshot_file: damage is named by file, table and row") {
     CHECK(first_error()
           == Error{Errc::corrupt, "\"" + path + "\": the list of tables is incomplete"});
   }
+  SUBCASE("a changed sum") {
+    test::run_sql(path, "UPDATE snapshot_tables SET rows = 7 WHERE name = 'allocs'");
+    CHECK(first_error()
+          == Error{Errc::corrupt,
+                   "\"" + path + "\": table allocs: the checksum of its sum does not match"});
+  }
+  SUBCASE("members that are missing") {
+    test::run_sql(path, "DELETE FROM snapshot_meta WHERE name = 'configuration'");
+    CHECK(first_error() == Error{Errc::corrupt, "\"" + path + "\": the configuration is missing"});
+  }
   SUBCASE("a changed index") {
     test::run_sql(path, "UPDATE snapshot_meta SET value = '10' WHERE name = 'index'");
     CHECK(first_error().code == Errc::corrupt);
@@ -193,6 +203,35 @@ TEST_CASE("snapshot_file: damage is named by file, table and row") {
   }
 }
 
+TEST_CASE("snapshot_file: tables have names, and rows an order") {
+  test::TempDir dir;
+  auto writer = SnapshotWriter::create(dir.path(), meta(9)).value();
+  const auto row
+      = [&](std::string_view key) { return writer->row(key, std::as_bytes(std::span{key})); };
+  CHECK(row("a").error() == Error{Errc::internal, "a snapshot's row needs a table"});
+  CHECK(writer->begin_table("sqlite_x\"").error()
+        == Error{Errc::internal, "\"sqlite_x\"\" cannot name a snapshot's table"});
+  REQUIRE(writer->begin_table("jobs"));
+  REQUIRE(row("b"));
+  CHECK(row("a").error() == Error{Errc::internal, "snapshot table jobs: row 2 is out of order"});
+}
+
+TEST_CASE("snapshot_exchange: what arrived is what was announced") {
+  test::TempDir here;
+  test::TempDir there;
+  const auto sent = write(there.path(), 8).value();
+  const auto data
+      = storage::read_snapshot_part(sent.path, 0, storage::file_size(sent.path).value()).value();
+  REQUIRE(storage::store_snapshot_part(here.path(), meta(9), 0, data));
+  const auto finished = storage::finish_arrived(here.path(), meta(9),
+                                                [](raft::SnapshotRows&) { return Result<>{}; });
+  CHECK(finished.error().code == Errc::corrupt);
+  CHECK(finished.error().what.starts_with("\"" + here.path() + "/arriving-"));
+  CHECK(finished.error().what.ends_with("\" is another snapshot than the announced one"));
+  CHECK(storage::file_size(here.file("gone")).error().what
+        == "cannot examine \"" + here.file("gone") + "\": No such file or directory");
+}
+
 TEST_CASE("snapshot_file: a full or failing disk is an error and leaves no file") {
   test::TempDir dir;
   test::FaultVfs vfs;
@@ -219,7 +258,10 @@ TEST_CASE("snapshot: a large one leaves the last room of the disk, a small one a
   Tables large;
   for (int row = 10; row < 40; ++row)
     large["jobs"][std::to_string(row)] = mebibyte;
-  CHECK(write(disk.path(), 1, large).error().code == Errc::overloaded);
+  const auto refused = write(disk.path(), 1, large).error();
+  CHECK(refused.code == Errc::overloaded);
+  CHECK(refused.what.starts_with("no room in \"" + disk.path() + "\": "));
+  CHECK(refused.what.ends_with(" bytes are left"));
   CHECK(std::filesystem::is_empty(disk.path()));
 
   const auto part = raft::Bytes::copy(mebibyte);
