@@ -134,6 +134,11 @@ TEST_CASE("filter: wrong types are errors in go-bexpr's words") {
   CHECK(ask("TLSEnabled is empty")
         == "Cannot perform is empty operations on type bool for selector: \"TLSEnabled\"");
   CHECK(ask("any Name as n { n == x }") == "Name is not a list or a map");
+  CHECK(ask("any Attributes as k, v { k.deep == x }")
+        == "/k references a string so the path below it is invalid");
+  CHECK(ask("x in Events")
+        == "unable to find suitable primitive comparison function for \"in\" comparison");
+  CHECK(ask("CreateIndex matches \"7\"") == "Value of type uint64 is not convertible to []byte");
   CHECK(ask("any Events as x, x { x == 1 }")
         == "\"x\" cannot be used as a placeholder for both the index and the value");
 }
