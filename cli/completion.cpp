@@ -177,7 +177,10 @@ int change_shells(const std::string& program,
                   Change change) {
   const std::vector<Shell> all = shells(program);
   std::vector<std::string> problems;
-  if (all.empty()) problems.emplace_back("did not find any shells");
+  if (all.empty())
+    problems.emplace_back(
+        "did not find any shells: the home directory has no .bashrc, .bash_profile, .bash_login, "
+        ".profile or .zshrc");
   for (const Shell& shell : all) {
     auto lines = lines_of(shell.file);
     std::string problem = lines ? change(shell, *lines) : "can't be read";

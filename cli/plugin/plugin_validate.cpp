@@ -333,7 +333,10 @@ Result<int> run_plugin_validate(const std::vector<std::string>& arguments) {
   const auto file = path.substr(path.rfind('/') + 1);
   const auto name = plugin::plugin_name(file);
   if (name.empty())
-    return mistake(fmt::format("\"{}\" gives no name of a plugin: [a-z][a-z0-9_-]*", file));
+    return mistake(
+        fmt::format("\"{}\" can't be the file of a plugin: name it by [a-z][a-z0-9_-]*, at most 64 "
+                    "signs",
+                    file));
   const bool is_library = file.ends_with(".so");
   if (::access(path.c_str(), F_OK) != 0) return errno_error(path, errno);
   if (is_library)

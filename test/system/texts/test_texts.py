@@ -12,14 +12,17 @@ reviewed as a diff. Lines:
 
 What differs each time is written as {agent}, {folder}, {id} and the like.
 """
+import base64
 import glob
 import gzip
 import hashlib
 import http.server
 import io
+import json
 import os
 import re
 import shlex
+import socketserver
 import subprocess
 import tarfile
 import tempfile
@@ -154,6 +157,80 @@ class Commands(unittest.TestCase):
                                               capture_output=True, text=True, timeout=60,
                                               env=dict(os.environ, NOMAD_ADDR=address))
                         self.assertGreaterEqual(done.returncode, 0, done)
+
+
+class BrokenAnswers(unittest.TestCase):
+    """Of an agent whose answers break off, or are none."""
+    alloc = "a1b2c3d4-1111-2222-3333-444444444444"
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+
+    def said(self, words, answers, stdin=subprocess.DEVNULL):
+        """What a command says on stderr. `answers`: by path, bytes or what makes them of the request's head."""
+        class Raw(socketserver.StreamRequestHandler):
+            def handle(self):
+                head = b""
+                while line := self.rfile.readline().strip():
+                    head += line + b"\n"
+                if head:
+                    answer = answers[head.split()[1].split(b"?")[0].decode()]
+                    self.wfile.write(answer if isinstance(answer, bytes) else answer(head))
+
+        with tempfile.TemporaryDirectory() as folder, socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            try:
+                done = subprocess.run([harness.BINARY, *words], stdin=stdin, cwd=folder, capture_output=True, text=True,
+                                      env=dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{server.server_address[1]}"),
+                                      timeout=60)
+            finally:
+                server.shutdown()
+        self.assertEqual(1, done.returncode, done)
+        return done.stderr.strip()
+
+    def test_downloads_that_break_off(self):
+        self.assertEqual("Error reading monitor: unexpected EOF", self.said(["monitor"], {"/v1/agent/monitor": self.half}))
+        self.assertEqual("Failed to download snapshot file: unexpected EOF",
+                         self.said(["operator", "snapshot", "save", "x.snap"], {"/v1/operator/snapshot": self.half}))
+        with tempfile.TemporaryDirectory() as place:
+            def takes_the_name(_):
+                os.mkdir(place + "/x.snap")
+                return b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
+
+            self.assertEqual("Failed to finalize snapshot file: Is a directory",
+                             self.said(["operator", "snapshot", "save", place + "/x.snap"],
+                                       {"/v1/operator/snapshot": takes_the_name}))
+
+    def exec_said(self, frames, accept=None, stdin=subprocess.DEVNULL):
+        def upgraded(head):
+            key = re.search(rb"(?i)sec-websocket-key: (\S+)", head)[1]
+            proof = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+            return (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    b"Sec-WebSocket-Accept: " + (accept or proof) + b"\r\n\r\n" + frames)
+
+        def json_answer(value):
+            text = json.dumps(value).encode()
+            return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text)
+
+        alloc = {"ID": self.alloc, "Namespace": "default", "JobID": "web", "TaskGroup": "g", "ClientStatus": "running",
+                 "Job": {"ID": "web", "TaskGroups": [{"Name": "g", "Tasks": [{"Name": "t"}]}]},
+                 "TaskStates": {"t": {"State": "running"}}}
+        return self.said(["alloc", "exec", "-task", "t", "a1b2c3d4", "ls"],
+                         {"/v1/allocations": json_answer([alloc]), f"/v1/allocation/{self.alloc}": json_answer(alloc),
+                          f"/v1/client/allocation/{self.alloc}/exec": upgraded}, stdin)
+
+    def test_commands_beside_a_task_whose_stream_is_none(self):
+        failed = "failed to exec into task: "
+        self.assertEqual(failed + "websocket: bad handshake", self.exec_said(b"", accept=b"x"))
+        for frames, text in (
+                (b"\x88\x02\x03\xe8", "websocket closed before receiving exit code: websocket: close 1000 (normal)"),
+                (b"\x88\x02\x03\xe9", "websocket: close 1001"),
+                (b"", "websocket: close 1006 (abnormal closure): unexpected EOF"),
+                (b"\xff\xff", "websocket: the agent breaks the protocol (close 1002)"),
+                (b"\x81\x017", "the agent sent a frame that is not a JSON object")):
+            with self.subTest(text):
+                self.assertEqual(failed + text, self.exec_said(frames))
+        folder = os.open("/", os.O_RDONLY)
+        self.addCleanup(os.close, folder)
+        self.assertEqual(failed + "failed to send input: read: Is a directory", self.exec_said(b"\x89\x00", stdin=folder))
 
 
 class Requests(harness.AgentTest):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "test/unit/cli/fake_agent.hpp"
 
@@ -88,4 +89,11 @@ TEST_CASE("commands: send the token with every request, streams and websockets a
     CHECK(agent.err.find("5ec2e7") == std::string::npos);
     if (command == run_alloc_exec) CHECK(agent.asked.back().find("/exec?") != std::string::npos);
   }
+}
+
+TEST_CASE("programs: one that is not installed is named with the places that were looked at") {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
+  CHECK(find_program("nomadctl-nobody", "nowhere").error()
+        == Error{Errc::not_found, "nomadctl-nobody is neither beside " + self + " nor in "
+                                      + self.substr(0, self.rfind('/')) + "/../libexec/nomadctl"});
 }

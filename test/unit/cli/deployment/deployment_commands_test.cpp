@@ -105,3 +105,9 @@ TEST_CASE_FIXTURE(Deployments, "deployment list and status: tables, or objects a
   CHECK(out.find("Task Group  Desired  Placed  Healthy  Unhealthy") != std::string::npos);
   CHECK(run(run_deployment_list, {"extra"}) == 1);
 }
+
+TEST_CASE_FIXTURE(Deployments, "deployment status: one that can't be followed any more says so") {
+  then("GET /v1/deployment/" + deployment_id, "no leader", 500);
+  CHECK(run(run_deployment_status, {"-monitor", deployment_id}) == 1);
+  CHECK(err == "Error reading deployment: Unexpected response code: 500 (no leader)\n");
+}

@@ -115,6 +115,14 @@ TEST_CASE_FIXTURE(Parent, "job status: a job with parameters is launched by no c
   CHECK(child.find("Launched Jobs") == std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Parent, "job status: launches that can't be listed are said to be what failed") {
+  shown("");
+  answer("GET /v1/jobs", R"([{"ID":"cron","Namespace":"default"}])");
+  then("GET /v1/jobs", "no leader", 500);
+  CHECK(run(run_job_status, {"cron"}) == 1);
+  CHECK(err == "Error querying child jobs: Unexpected response code: 500 (no leader)");
+}
+
 TEST_CASE_FIXTURE(Planned, "job plan: the next launch by the clock is shown, in the job's zone") {
   const auto plan = [this](const std::string& rest) {
     std::ofstream{file} << periodic_job(rest);

@@ -196,3 +196,15 @@ TEST_CASE("node drain: monitoring only, and what is waited for") {
         != std::string::npos);
   CHECK(agent.written().empty());
 }
+
+TEST_CASE("node drain: a node that can't be followed any more ends the monitor with its reason") {
+  DrainAgent agent;
+  agent.answer(
+      "/v1/node/" + node_id,
+      {R"({"ID":")" + node_id + R"(","Status":"ready","DrainStrategy":{"Deadline":0}})", "{"});
+  agent.allocs({"[]"});
+  const auto [code, text] = agent.run({"-monitor", "11"});
+  CHECK(text.find("TIME: Error monitoring node: GET /v1/node/" + node_id
+                  + ": the answer is no JSON: byte 1: incomplete JSON\n")
+        != std::string::npos);
+}

@@ -61,6 +61,16 @@ TEST_CASE("plugin init: what is there is left alone, and names and kinds are jud
   CHECK(std::filesystem::is_empty("taken"));
 }
 
+TEST_CASE("plugin init: where nothing can be made, that is said") {
+  const test::TempDir dir;
+  std::filesystem::create_directory(dir.file("gone"));
+  const Inside inside{dir.file("gone")};
+  std::filesystem::remove(dir.file("gone"));
+  const test::Capture printed;
+  CHECK(cli::run_plugin_init({"driver", "x"}).error().what
+        == "Failed to make \"x\": No such file or directory");
+}
+
 TEST_CASE("plugin init: every kind has a source, a test and a build file") {
   CHECK(cli::plugin_samples().size() == 8 * 3 + 1);
 }
