@@ -57,9 +57,11 @@ TEST_CASE("seal: what is wrapped for one pair opens with its secret half only") 
 
   REQUIRE(wrapped.has_value());
   CHECK(unwrap(alice, *wrapped)->text() == "root key");
-  CHECK_FALSE(unwrap(bob, *wrapped).has_value());
-  CHECK_FALSE(unwrap(alice, std::span{*wrapped}.first(20)).has_value());
-  CHECK_FALSE(wrap_for(bytes("too short"), bytes("x"), system_random()).has_value());
+  const Error locked{Errc::corrupt, "what is wrapped does not open with this key"};
+  CHECK(unwrap(bob, *wrapped).error() == locked);
+  CHECK(unwrap(alice, std::span{*wrapped}.first(20)).error() == locked);
+  CHECK(wrap_for(bytes("too short"), bytes("x"), system_random()).error()
+        == Error{Errc::corrupt, "that is no X25519 public key"});
 }
 
 TEST_CASE("seal: a public key follows from the secret half") {
@@ -69,7 +71,8 @@ TEST_CASE("seal: a public key follows from the secret half") {
 
   REQUIRE(again.has_value());
   CHECK(again->public_key == made.public_key);
-  CHECK_FALSE(key_pair_of(Secret{31}).has_value());
+  CHECK(key_pair_of(Secret{31}).error()
+        == Error{Errc::invalid_argument, "a secret key has 32 bytes"});
 }
 
 TEST_CASE("seal: the same randomness gives the same bytes") {

@@ -20,7 +20,8 @@ TEST_CASE("items: an encoding that is cut short is refused") {
   const auto whole = encode_items({{"key", "value"}});
 
   for (std::size_t size = 1; size < whole.size(); ++size)
-    CHECK(decode_items(Secret::copy_of(whole.bytes().first(size))).error().code == Errc::corrupt);
+    CHECK(decode_items(Secret::copy_of(whole.bytes().first(size))).error()
+          == Error{Errc::corrupt, "the items of a variable are cut short"});
 }
 
 TEST_CASE("items: the last value may be empty") {
