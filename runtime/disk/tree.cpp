@@ -54,8 +54,8 @@ Result<std::vector<std::string>> entries_of(int directory) {
 
 Result<std::vector<std::string>> split_path(std::string_view path) {
   constexpr std::size_t longest = 4096;
-  const auto refused = [&] {
-    return Error{Errc::rejected, quote(path.substr(0, 256)) + " is no path below a directory"};
+  const auto refused = [whole = path] {
+    return Error{Errc::rejected, quote(whole.substr(0, 256)) + " is no path below a directory"};
   };
   if (path.empty() || path.size() > longest || path.front() == '/') return refused();
   std::vector<std::string> parts;

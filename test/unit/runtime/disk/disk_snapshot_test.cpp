@@ -66,8 +66,34 @@ TEST_CASE_FIXTURE(DiskFixture,
   test::fs::create_directory_symlink(dir.file("outside"), root + "/web");
   const auto done = unpack(archive_of(root, {"web"}), dir.file("new"));
   REQUIRE_FALSE(done.has_value());
-  CHECK(done.error().code == Errc::unavailable);
-  CHECK(done.error().what.find("opening web") != std::string::npos);
+  CHECK(done.error()
+        == Error{Errc::unavailable,
+                 "the node that has it failed to send it: opening web: Not a directory"});
+}
+
+TEST_CASE_FIXTURE(DiskFixture, "disk_snapshot: what is too deep, or has become shorter, is named") {
+  const auto root = alloc("old");
+  write(root + "/alloc/data/file", std::string(1'000'000, 'x'));
+  auto snapshot = disk::DiskSnapshot::open(root, "id", {});
+  REQUIRE(snapshot.has_value());
+  std::string all;
+  for (;;) {
+    const auto piece = snapshot->next();
+    REQUIRE(piece.has_value());
+    if (piece->empty()) break;
+    all += *piece;
+    test::fs::resize_file(root + "/alloc/data/file", 10);
+  }
+  CHECK(unpack(all, dir.file("new")).error().what
+        == "the node that has it failed to send it: alloc/data/file has become shorter");
+
+  std::string path = "alloc/data";
+  for (int level = 2; level < 513; ++level)
+    path += "/d";
+  const auto deep = alloc("deep");
+  test::fs::create_directories(deep + "/" + path + "/d");
+  CHECK(unpack(archive_of(deep, {}), dir.file("another")).error().what
+        == "the node that has it failed to send it: " + path + "/d is deeper than 512 levels");
 }
 
 TEST_CASE_FIXTURE(DiskFixture, "disk_snapshot: there is none of an allocation that is gone") {

@@ -81,6 +81,18 @@ TEST_CASE_FIXTURE(DiskFixture, "disk_unpack: nothing is written through a link")
   CHECK_FALSE(test::fs::exists(dir.file("outside/made")));
 }
 
+TEST_CASE_FIXTURE(DiskFixture, "disk_unpack: what is there already is not written over") {
+  CHECK(unpack(tar_of({{.name = "d", .content = "x"}, {.name = "d/f", .content = "x"}}),
+               dir.file("a"))
+            .error()
+            .what
+        == "opening the directory d: Not a directory");
+  CHECK(unpack(tar_of({{.name = "l", .content = "x"}, {"l", S_IFLNK, "x"}}), dir.file("b"))
+            .error()
+            .what
+        == "making the link l: File exists");
+}
+
 TEST_CASE_FIXTURE(DiskFixture, "disk_unpack: hard links and devices are passed over") {
   write(dir.file("outside"), "not theirs");
   const auto to = dir.file("new");
@@ -101,7 +113,9 @@ TEST_CASE_FIXTURE(DiskFixture,
   write(root + "/alloc/data/file", std::string(100'000, 'x'));
   const auto whole = archive_of(root, {});
   CHECK_FALSE(unpack(whole.substr(0, 50'000), dir.file("a")).has_value());
-  CHECK(unpack(std::string(20'000, 'q'), dir.file("b")).error().code == Errc::corrupt);
+  const auto noise = unpack(std::string(20'000, 'q'), dir.file("b")).error();
+  CHECK(noise.code == Errc::corrupt);
+  CHECK(noise.what == "the archive cannot be read: Unrecognized archive format");
 
   test::fs::create_directories(dir.file("c"));
   const auto broken = [] { return Result<std::string>{Error{Errc::unavailable, "cut off"}}; };
@@ -119,8 +133,8 @@ TEST_CASE_FIXTURE(DiskFixture, "disk_unpack: bounds on files and on what stays f
     write(root + "/alloc/data/" + std::to_string(i), "x");
   const auto whole = archive_of(root, {});
   test::fs::create_directories(dir.file("new"));
-  CHECK(disk::unpack_disk(pieces(whole), dir.file("new"), "id", {}, {.entries = 5}).error().code
-        == Errc::overloaded);
+  CHECK(disk::unpack_disk(pieces(whole), dir.file("new"), "id", {}, {.entries = 5}).error()
+        == Error{Errc::overloaded, "the archive has more than 5 files"});
   test::fs::create_directories(dir.file("full"));
   const auto full
       = disk::unpack_disk(pieces(whole), dir.file("full"), "id", {}, {.free_percent = 100.5});
