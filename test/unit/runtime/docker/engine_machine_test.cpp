@@ -39,9 +39,22 @@ TEST_CASE("engine_machine: an answer counts once, and only to the newest questio
   CHECK(asker.take().empty());
 }
 
+TEST_CASE("engine_machine: an awaited round ends once, and none is awaited before it began") {
+  engine_action::Round awaited = 0;
+  CHECK_FALSE(ends_wait(awaited, 0));
+  awaited = 7;
+  CHECK_FALSE(ends_wait(awaited, 6));
+  CHECK_FALSE(ends_wait(awaited, 0));
+  CHECK(awaited == 7);
+  CHECK(ends_wait(awaited, 7));
+  CHECK_FALSE(ends_wait(awaited, 7));
+}
+
 TEST_CASE("engine_machine: an engine is away that does not answer, not one that refuses") {
   CHECK(is_away({Errc::unavailable, "cannot connect"}));
   CHECK(is_away({Errc::timeout, "no answer in time"}));
+  CHECK(is_away({Errc::io, "the connection broke off"}));
+  CHECK(is_away({Errc::corrupt, "no HTTP"}));
   CHECK_FALSE(is_away({Errc::not_found, "no such container"}));
   CHECK_FALSE(is_away({Errc::rejected, "API error (500)"}));
 }

@@ -27,31 +27,6 @@ TEST_CASE("sign: the same claims and key make the same bytes") {
         != identity::sign(task_claims, key_of("0123456789abcdef0123456789abcdeF")));
 }
 
-TEST_CASE("sign: Nomad's own identity says where a task belongs, and no more") {
-  CHECK(identity::claims_json(task_claims)
-        == R"({"nomad_namespace":"default","nomad_job_id":"web","nomad_allocation_id":"a1",)"
-           R"("nomad_task":"app","nbf":1700000000,"iat":1700000000})");
-}
-
-TEST_CASE("sign: an identity for others has an audience and an end") {
-  auto claims = task_claims;
-  claims.subject = "global:default:web:g:app:aws";
-  claims.audience = {"sts.amazonaws.com"};
-  claims.issuer = "https://nomad.example";
-  claims.expires_at = 1'700'003'600;
-  claims.id = "j1";
-
-  CHECK(
-      identity::claims_json(claims)
-      == R"({"nomad_namespace":"default","nomad_job_id":"web","nomad_allocation_id":"a1",)"
-         R"("nomad_task":"app","iss":"https://nomad.example","sub":"global:default:web:g:app:aws",)"
-         R"("aud":"sts.amazonaws.com","exp":1700003600,"nbf":1700000000,"iat":1700000000,)"
-         R"("jti":"j1"})");
-
-  claims.audience = {"a", "b"};
-  CHECK(identity::claims_json(claims).find(R"("aud":["a","b"])") != std::string::npos);
-}
-
 TEST_CASE("sign: the header names algorithm and key, and the public half verifies") {
   const auto key = key_of("0123456789abcdef0123456789abcdef");
 

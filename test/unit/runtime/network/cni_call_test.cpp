@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include "runtime/network/cni_fingerprint.hpp"
-#include "runtime/object/draft.hpp"
 
 using namespace nomad;
 using namespace nomad::network;
@@ -141,30 +140,6 @@ TEST_CASE("cni call: which rules portmap could not check is known by its words")
         == Cause::ipv4_unchecked);
   CHECK(cause("", "portmap: could not check ipv6 dnat") == Cause::ipv6_unchecked);
   CHECK(cause(R"({"code":999,"msg":"no such chain"})") == Cause::other);
-}
-
-TEST_CASE("port mappings: each port for both protocols, inside as the job says") {
-  Draft<schema::AllocatedSharedResources> shared;
-  auto ports = shared->initPorts(2);
-  ports[0].setLabel("http");
-  ports[0].setValue(20001);
-  ports[0].setTo(80);
-  ports[0].setHostIp("10.0.0.7");
-  ports[1].setLabel("same");
-  ports[1].setValue(20002);
-  ports[1].setTo(-1);
-  CHECK(port_mappings(shared.reader(), false)
-        == std::vector<PortMapping>{{20001, 80, "tcp", "10.0.0.7", "http"},
-                                    {20001, 80, "udp", "10.0.0.7", "http"},
-                                    {20002, 20002, "tcp", "", "same"},
-                                    {20002, 20002, "udp", "", "same"}});
-  CHECK(port_mappings(shared.reader(), true)[0].host_ip.empty());
-
-  Draft<schema::AllocatedSharedResources> old;  // As agents before 0.12 placed them.
-  auto network = old->initNetworks(1)[0];
-  network.initReservedPorts(1)[0].setValue(80);
-  CHECK(port_mappings(old.reader(), false)
-        == std::vector<PortMapping>{{80, 80, "tcp"}, {80, 80, "udp"}});
 }
 
 TEST_CASE("cni plugins: a version is found in what they say of themselves") {
