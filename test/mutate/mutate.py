@@ -1,17 +1,18 @@
-"""Would the tests notice? Breaks one operator at a time in a deciding folder, builds and runs that
-folder's unit tests, and expects one of them to fail.
+"""Would the tests notice? Breaks one operator at a time in what decides, runs the unit tests of its folder,
+and expects one of them to fail.
 
-usage: mutate.py N [-seed S] [-folder F]… [-file PART] [-jobs J]    (./dev mutate N …)
+usage: mutate.py N [-seed S] [-folder F]… [-file PART] [-jobs J] [-build DIR]    (./dev mutate N …)
 
-N mutants are drawn with the seed from all code lines of runtime/{raft,scheduler,cluster,workload,
-state,security}, or of the folders F, or of the files whose path contains PART. A mutant is one of
+N mutants are drawn with the seed from all code lines of the folders and files of runtime/ that decide, which
+test/tidy/deciding.py lists (so a folder counts by its lines), or of the folders F, or of the files whose
+path contains PART. A mutant is one of
 
     == !=    < <=    > >=    && ||    + -    += -=    ++ --    !x x    true false    0 1
 
 in a line that is not a comment, a string, an include, an assertion or a line of the log. It is killed
 when a test fails, crashes or takes ten times as long as before; otherwise it has survived, and is
-printed as a diff. One that does not compile is no mutant: another one is drawn. The closing line is
-"killed K of N"; less than nine tenths is a failure.
+printed as a diff. One that does not compile is no mutant: another one is drawn. The closing lines are
+what was killed by folder, and "killed K of N"; less than nine tenths is a failure.
 
 Mutants that change nothing which anybody could see are listed in equivalent.txt, one a line:
 
@@ -20,30 +21,31 @@ Mutants that change nothing which anybody could see are listed in equivalent.txt
 with "old -> new #2" for the second such operator of a line. They are not drawn; an entry whose line
 is gone is an error.
 
-All of it happens in build/mutate: `tree` is a copy of the sources (what git knows, with the changes
-that are not committed), `build` its build. So the tree itself is never touched, and each run begins
-by bringing the copy in line again, however the last one ended.
+The unit tests of DIR (build/unity) are brought up to date first. Each mutant is then compiled and linked by itself
+in a folder for temporary files (programs.py), J of them side by side, so the tree is never touched; but it is read,
+and a run ends when a source changes under it. One that survives has lived in its whole group of sources, too.
 """
 import argparse
+import collections
 import difflib
 import fcntl
-import json
 import os
 import random
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+
+import programs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test", "tidy"))
 import deciding  # noqa: E402
 
-HOME = os.path.join(ROOT, "build", "mutate")
-TREE, BUILD = os.path.join(HOME, "tree"), os.path.join(HOME, "build")
 EQUIVALENT = os.path.join(ROOT, "test", "mutate", "equivalent.txt")
 MEMORY = 4 << 30  # of a test: a broken loop may want everything
 PATIENCE = 10     # a test that takes so many times as long hangs
@@ -69,7 +71,7 @@ class Mutant:
 
     @property
     def folder(self):
-        return self.path.split("/")[1]
+        return deciding.folder_of(self.path)
 
     @property
     def key(self):
@@ -111,76 +113,80 @@ def read(path):
         return f.read()
 
 
-def write(path, text):
-    """Replaces the file as a whole."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape", newline="") as f:
-        f.write(text)
-    if os.path.exists(path):
-        shutil.copymode(path, path + ".new")
-    os.replace(path + ".new", path)
-
-
-def bring_in_line():
-    """Makes `tree` what the sources are now. Files that are the same keep their times."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-co", "--exclude-standard"],
-                            capture_output=True, text=True, check=True).stdout
-    wanted = {path for path in listed.split("\0") if path and os.path.isfile(os.path.join(ROOT, path))}
-    for at, _, names in os.walk(TREE):
-        for name in names:
-            if os.path.relpath(os.path.join(at, name), TREE) not in wanted:
-                os.remove(os.path.join(at, name))
-    for path in wanted:
-        source, copy = os.path.join(ROOT, path), os.path.join(TREE, path)
-        if os.path.exists(copy):
-            with open(source, "rb") as a, open(copy, "rb") as b:
-                if a.read() == b.read():
-                    continue
-        os.makedirs(os.path.dirname(copy), exist_ok=True)
-        shutil.copyfile(source, copy)
-        shutil.copymode(source, copy)
-
-
-def set_up():
-    """Configures the build, anew when the project's options are others than the last time."""
-    linker = ["-Dcpp_link_args=-fuse-ld=mold"] if shutil.which("mold") else []
-    options = ["-Dbuildtype=debug", "-Ddebug=false", "-Db_ndebug=false", "-Dbench=false", *linker]
-    wanted = "\n".join([read(os.path.join(TREE, "meson.build")), read(os.path.join(TREE, "meson_options.txt")), *options])
-    configured = os.path.join(HOME, "configured")
-    if os.path.exists(configured) and read(configured) == wanted:
-        return
-    shutil.rmtree(BUILD, ignore_errors=True)
-    subprocess.run(["meson", "setup", BUILD, TREE, *options], check=True, stdout=sys.stderr)
-    write(configured, wanted)
-
-
-def tests_of(folders):
-    """Folder -> [(name, command, environment)] of its unit tests."""
-    known = json.loads(subprocess.run(["meson", "introspect", "--tests", BUILD], check=True, capture_output=True,
-                                      text=True).stdout)
-    found = {folder: [] for folder in folders}
-    for test in known:
-        program = os.path.relpath(test["cmd"][0], BUILD).split("/")
-        if program[:3] == ["test", "unit", "runtime"] and program[3] in found:
-            found[program[3]].append((test["name"], test["cmd"], test["env"]))
-    return found
-
-
-def build(tests, jobs):
-    programs = sorted({os.path.relpath(cmd[0], BUILD) for _, cmd, _ in tests})
-    return subprocess.run(["nice", "-n", "10", "ninja", "-C", BUILD, f"-j{jobs}", *programs], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
-
-
 def limit():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(tests, timeout):
-    """What failed and how, or None."""
-    for name, cmd, env in tests:
-        child = subprocess.Popen(cmd, cwd=BUILD, env=dict(os.environ, **env), stdin=subprocess.DEVNULL,
+class Changed(Exception):
+    """A source is another than when the run began."""
+
+
+class Run:
+    """Mutants against the tests of one build."""
+
+    def __init__(self, build, jobs):
+        self.build, self.jobs = build, jobs
+        self.patience, self.sources = {}, {}
+
+    def prepare(self, paths):
+        """Builds the tests of the sources `paths`, runs them as they are, and remembers what the sources are."""
+        tests = {each.path: each for path in paths for each in self.build.programs_of(path)}
+        whole = subprocess.run(["ninja", "-C", self.build.directory, f"-j{self.jobs}", *tests], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+        if whole.returncode:
+            sys.exit(whole.stdout[-3000:] + "\nwithout a mutant the tests do not build")
+        self.build.read_includes(tests.values())
+        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+            for path, each in tests.items():
+                begin = time.monotonic()
+                failed = self._run(each, os.path.join(self.build.directory, path), [], 600, folder)
+                if failed:
+                    sys.exit(f"without a mutant {failed}")
+                self.patience[path] = 10 + PATIENCE * (time.monotonic() - begin)
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-co", "--exclude-standard", "runtime", "schema",
+                                 "test/unit", "test/support"], capture_output=True, text=True, check=True).stdout
+        self.sources = {path: self._mark(path) for path in listed.split("\0") if path}
+
+    @staticmethod
+    def _mark(path):
+        try:
+            found = os.stat(os.path.join(ROOT, path))
+            return found.st_mtime_ns, found.st_size
+        except FileNotFoundError:
+            return None
+
+    def try_out(self, mutant):
+        """("killed", by what), ("survived", None) or ("stillborn", None)."""
+        if changed := [path for path, mark in self.sources.items() if self._mark(path) != mark]:
+            raise Changed(f"{changed[0]} has changed since the run began")
+        lines = read(os.path.join(ROOT, mutant.path)).split("\n")
+        lines[mutant.number - 1] = mutant.mutated
+        text, tests = "\n".join(lines), self.build.programs_of(mutant.path)
+        for whole in (False, True):  # what survives outside of its group may have been hidden by it
+            with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+                made = self.build.make(mutant.path, text, tests, folder, whole)
+                if made is None:
+                    return "stillborn", None
+                if failed := self._fails(mutant, made, folder):
+                    return "killed", failed
+            if mutant.path.endswith(".hpp"):
+                break
+        return "survived", None
+
+    def _fails(self, mutant, made, folder):
+        """What failed and how: first in the tests of the source itself, then in all."""
+        own = f"--source-file=*/test/unit/{mutant.path[:-4]}_test.cpp"
+        for only in ([own], []):
+            for program, path in made:
+                if failed := self._run(program, path, only, self.patience[program.path], folder):
+                    return failed
+        return None
+
+    def _run(self, program, path, only, timeout, folder):
+        """What failed and how, or None."""
+        child = subprocess.Popen([path, *program.command[1:], "--abort-after=1", *only], cwd=self.build.directory,
+                                 env=dict(os.environ, **program.environment, TMPDIR=folder), stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
                                  preexec_fn=limit)
         try:
@@ -188,27 +194,11 @@ def run(tests, timeout):
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
-            return f"{name}: no end within {timeout:.0f} s"
+            return f"{program.name}: no end within {timeout:.0f} s"
         if child.returncode:
             case = re.search(r"TEST CASE: +(.*)", said)
-            return f"{name}: {case[1].strip() if case else f'exit {child.returncode}'}"
-    return None
-
-
-def try_out(mutant, tests, timeout, jobs):
-    """("killed", by what), ("survived", None) or ("stillborn", None)."""
-    path = os.path.join(TREE, mutant.path)
-    whole = read(path)
-    lines = whole.split("\n")
-    lines[mutant.number - 1] = mutant.mutated
-    write(path, "\n".join(lines))
-    try:
-        if build(tests, jobs).returncode:
-            return "stillborn", None
-        failed = run(tests, timeout)
-        return ("killed", failed) if failed else ("survived", None)
-    finally:
-        write(path, whole)
+            return f"{program.name}: {case[1].strip() if case else f'exit {child.returncode}'}"
+        return None
 
 
 def equivalents(sources):
@@ -227,63 +217,92 @@ def equivalents(sources):
     return keys
 
 
-def all_mutants(tree):
+def all_mutants():
     everything = []
-    for folder in deciding.FOLDERS:
-        for at, _, names in sorted(os.walk(os.path.join(tree, "runtime", folder))):
-            for name in sorted(names):
-                path = os.path.relpath(os.path.join(at, name), tree)
-                if path.endswith((".cpp", ".hpp")):
-                    everything += mutants_of(path, read(os.path.join(tree, path)))
+    for at, _, names in sorted(os.walk(os.path.join(ROOT, "runtime"))):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(at, name), ROOT)
+            if path.endswith((".cpp", ".hpp")) and deciding.is_deciding(path):
+                everything += mutants_of(path, read(os.path.join(ROOT, path)))
     return everything
 
 
 def candidates(folders, part):
-    everything = all_mutants(TREE)
+    everything = all_mutants()
     listed = equivalents({mutant.key for mutant in everything})
-    drawn = [m for m in everything if m.folder in folders and part in m.path and m.key not in listed]
+    wanted = tuple(f"runtime/{folder}/" for folder in folders) or ("runtime/",)
+    drawn = [m for m in everything if m.path.startswith(wanted) and part in m.path and m.key not in listed]
     return drawn, len(listed)
 
 
-def mutate(wanted, seed, folders, part, jobs):
-    bring_in_line()
-    set_up()
-    drawn, listed = candidates(folders, part)
-    folders = sorted({mutant.folder for mutant in drawn})
-    tests = tests_of(folders)
-    whole = build([test for folder in folders for test in tests[folder]], jobs)
-    if whole.returncode:
-        sys.exit(whole.stdout[-3000:] + "\nwithout a mutant the tests do not build")
-    patience = {}
-    for folder in folders:
-        begin = time.monotonic()
-        failed = run(tests[folder], 600)
-        if failed or not tests[folder]:
-            sys.exit(f"without a mutant {failed or f'{folder} has no unit tests'}")
-        patience[folder] = 10 + PATIENCE * (time.monotonic() - begin)
-    print(f"{len(drawn)} mutants of {', '.join(folders)}; {listed} are listed as equivalent; seed {seed}", flush=True)
+class Tally:
+    """The mutants in the order in which they are drawn, and what became of them."""
 
+    def __init__(self, drawn, wanted):
+        self.drawn, self.wanted = iter(drawn), wanted
+        self.lock = threading.Lock()
+        self.open, self.stillborn, self.ended = 0, 0, None
+        self.judged = {"killed": collections.Counter(), "survived": collections.Counter()}
+
+    def count(self, outcome):
+        return sum(self.judged[outcome].values())
+
+    def next(self):
+        """One to be tried now, or None: enough have been, or nothing is left."""
+        with self.lock:
+            if self.ended or self.count("killed") + self.count("survived") + self.open >= self.wanted:
+                return None
+            mutant = next(self.drawn, None)
+            self.open += mutant is not None
+            return mutant
+
+    def add(self, mutant, outcome, by, seconds):
+        with self.lock:
+            self.open -= 1
+            if outcome == "stillborn":
+                self.stillborn += 1
+                return
+            self.judged[outcome][mutant.folder] += 1
+            print(f"{outcome:8}  {mutant}  ({seconds:.0f} s)" + (f"  {by}" if by else ""), flush=True)
+            if outcome == "survived":
+                print(mutant.diff(), flush=True)
+
+    def close(self, seed):
+        for folder in sorted(self.judged["killed"].keys() | self.judged["survived"].keys()):
+            killed = self.judged["killed"][folder]
+            print(f"{folder}: killed {killed} of {killed + self.judged['survived'][folder]}")
+        killed, judged = self.count("killed"), self.count("killed") + self.count("survived")
+        print(f"{self.stillborn} did not compile; seed {seed}")
+        print(f"killed {killed} of {judged}")
+        return 0 if judged and killed >= ENOUGH * judged else 1
+
+
+def try_all(run, tally):
+    """Takes one mutant after the other; what ends it ends the others."""
+    try:
+        while mutant := tally.next():
+            begin = time.monotonic()
+            outcome, by = run.try_out(mutant)
+            tally.add(mutant, outcome, by, time.monotonic() - begin)
+    except Exception as error:  # pylint: disable=broad-except
+        tally.ended = tally.ended or error
+
+
+def mutate(wanted, seed, drawn, listed, run):
+    folders = sorted({mutant.folder for mutant in drawn})
+    print(f"{len(drawn)} mutants of {', '.join(folders)}; {listed} are listed as equivalent; seed {seed}", flush=True)
+    run.prepare(sorted({mutant.path for mutant in drawn}))
     random.Random(seed).shuffle(drawn)
-    killed, survived, stillborn = 0, [], 0
-    for mutant in drawn:
-        if killed + len(survived) == wanted:
-            break
-        begin = time.monotonic()
-        outcome, by = try_out(mutant, tests[mutant.folder], patience[mutant.folder], jobs)
-        seconds = time.monotonic() - begin
-        if outcome == "stillborn":
-            stillborn += 1
-            continue
-        print(f"{outcome:8}  {mutant}  ({seconds:.0f} s)" + (f"  {by}" if by else ""), flush=True)
-        if outcome == "killed":
-            killed += 1
-        else:
-            survived.append(mutant)
-            print(mutant.diff(), flush=True)
-    judged = killed + len(survived)
-    print(f"{stillborn} did not compile; seed {seed}")
-    print(f"killed {killed} of {judged}")
-    return 0 if judged and killed >= ENOUGH * judged else 1
+    tally = Tally(drawn, wanted)
+    workers = [threading.Thread(target=try_all, args=(run, tally)) for _ in range(run.jobs)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    result = tally.close(seed)
+    if tally.ended:
+        sys.exit(f"ended early: {tally.ended}")
+    return result
 
 
 def self_test():
@@ -298,9 +317,13 @@ def self_test():
                 (6, "+ -> -", "template_ - 2;")]
     for line in difflib.unified_diff([str(e) for e in expected], [str(f) for f in found], lineterm=""):
         print(line)
-    equivalents({mutant.key for mutant in all_mutants(ROOT)})  # or it says which is gone, and ends
-    print("2 passed, 0 failed" if found == expected else "1 passed, 1 failed")
-    return 0 if found == expected else 1
+    equivalents({mutant.key for mutant in all_mutants()})  # or it says which is gone, and ends
+    wrong = programs.self_test()
+    if wrong:
+        print(wrong)
+    failed = (found != expected) + (wrong is not None)
+    print(f"{3 - failed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 def main():
@@ -309,18 +332,23 @@ def main():
     options = argparse.ArgumentParser(prog="./dev mutate")
     options.add_argument("number", type=int)
     options.add_argument("-seed", type=int, default=None)
-    options.add_argument("-folder", action="append", choices=deciding.FOLDERS)
+    options.add_argument("-folder", action="append", default=[], help="of runtime/: scheduler, scheduler/placement, …")
     options.add_argument("-file", default="", help="only files whose path contains this")
     options.add_argument("-jobs", type=int, default=os.cpu_count())
+    options.add_argument("-build", default=os.path.join(ROOT, "build", "unity"), help="a build that is configured")
     chosen = options.parse_args()
-    os.makedirs(HOME, exist_ok=True)
-    with open(os.path.join(HOME, "lock"), "w") as lock:
+    drawn, listed = candidates(chosen.folder, chosen.file)
+    if not drawn:
+        sys.exit("there is no such mutant")
+    os.nice(10)
+    with open(os.path.join(chosen.build, "mutate.lock"), "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit("another run of mutate is under way here")
         seed = random.SystemRandom().randrange(1_000_000) if chosen.seed is None else chosen.seed
-        return mutate(chosen.number, seed, chosen.folder or deciding.FOLDERS, chosen.file, chosen.jobs)
+        run = Run(programs.Build(ROOT, os.path.abspath(chosen.build)), chosen.jobs)
+        return mutate(chosen.number, seed, drawn, listed, run)
 
 
 if __name__ == "__main__":
