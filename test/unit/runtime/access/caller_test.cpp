@@ -13,7 +13,8 @@ TEST_CASE("caller: logs name him by what is proven of him, by what he is himself
   CHECK(caller.describe() == "server:10.0.0.7:41234");
   caller.token = TokenIdentity{.secret = {}};
   CHECK(caller.describe() == "token of 10.0.0.7:41234");
-  caller.workload = WorkloadIdentity{.ns = "default", .job_id = "web", .alloc_id = "a1", .task = {}};
+  caller.workload
+      = WorkloadIdentity{.ns = "default", .job_id = "web", .alloc_id = "a1", .task = {}};
   CHECK(caller.describe() == "alloc:a1");
   caller.node = NodeIdentity{.id = "n1"};
   CHECK(caller.describe() == "client:n1");

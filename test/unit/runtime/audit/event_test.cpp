@@ -81,4 +81,81 @@ TEST_CASE("event: the token that was shown is taken out of all that its caller w
   CHECK(event.request.endpoint == "/v1/acl/token/<redacted>");
 }
 
+TEST_CASE("event: what is known is in the line, in an order that stays, and nothing else") {
+  Event event;
+  event.created_at = 1'585'055'375'000'000'000;
+  event.timestamp = event.created_at;
+  event.id = "e1";
+  event.stage = Stage::received;
+  event.request = {.id = "r1", .operation = "GET", .endpoint = "/v1/jobs", .ns = "default"};
+  CHECK(to_text(event)
+        == R"({"created_at":"2020-03-24T13:09:35Z","event_type":"audit","payload":{"id":"e1",)"
+           R"("stage":"OperationReceived","type":"audit","timestamp":"2020-03-24T13:09:35Z",)"
+           R"("version":1,"auth":{"accessor_id":"","name":"","policies":[],"global":false,)"
+           R"("create_time":"0001-01-01T00:00:00Z"},"request":{"id":"r1","operation":"GET",)"
+           R"("endpoint":"/v1/jobs","namespace":{"id":"default"},"request_meta":)"
+           R"({"remote_address":"","user_agent":""},"node_meta":{"ip":""}}})");
+
+  event.stage = Stage::session_started;
+  event.auth = {.accessor = "a1",
+                .name = "n",
+                .policies = {"dev", "ops"},
+                .global = true,
+                .create_time = event.created_at,
+                .type = "client",
+                .alloc = "l1",
+                .certificate = "c1",
+                .passed_on_by = "s1"};
+  event.object = "o1";
+  event.verdict = Verdict{.is_allowed = true,
+                          .policies = {"dev"},
+                          .path = "p",
+                          .node_pool = "np",
+                          .node = "nd",
+                          .host_volume = "hv",
+                          .plugin = "pl"};
+  event.response = Response{.status = 200, .error = {}, .took = std::chrono::nanoseconds{7}};
+  const auto text = to_text(event);
+  const auto has = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
+  CHECK(has(R"("stage":"SessionStarted")"));
+  CHECK(has(R"("auth":{"accessor_id":"a1","name":"n","policies":["dev","ops"],"global":true,)"
+            R"("create_time":"2020-03-24T13:09:35Z","type":"client","alloc_id":"l1",)"
+            R"("certificate":"c1","passed_on_by":"s1"},)"));
+  CHECK(has(R"("object":"o1","verdict":{"allowed":true,"policies":["dev"],"path":"p",)"
+            R"("node_pool":"np","node":"nd","host_volume":"hv","plugin":"pl"},)"
+            R"("response":{"status_code":200},"duration_ns":7})"));
+}
+
+TEST_CASE("event: a note of the log itself has the numbers that it is about") {
+  CHECK(note_text(1'585'055'375'000'000'000, "Dropped", {{"events", 3}, {"bytes", 0}})
+        == R"({"created_at":"2020-03-24T13:09:35Z","event_type":"audit","payload":)"
+           R"({"stage":"Dropped","type":"audit","timestamp":"2020-03-24T13:09:35Z","version":1,)"
+           R"("events":3,"bytes":0})");
+}
+
+TEST_CASE("event: a token is taken out wherever it stands, however often, and nothing shorter") {
+  const std::string secret = "12345678";
+  const auto event_with = [](const std::string& what) {
+    auto event = completed();
+    for (auto* text : {&event.request.endpoint, &event.request.ns, &event.request.operation,
+                       &event.request.user_agent, &event.object, &event.response->error,
+                       &event.verdict->ns, &event.verdict->path, &event.verdict->node_pool,
+                       &event.verdict->node, &event.verdict->host_volume, &event.verdict->plugin})
+      *text = what;
+    return event;
+  };
+  auto event = event_with(secret + '-' + secret + secret);
+  redact(event, secret);
+  CHECK(to_text(event) == to_text(event_with("<redacted>-<redacted><redacted>")));
+
+  auto with_short = event_with("1234567");
+  redact(with_short, "1234567");  // what is that short is found everywhere
+  CHECK(to_text(with_short) == to_text(event_with("1234567")));
+
+  Event early;  // nothing has been judged or answered yet
+  early.request.endpoint = secret;
+  redact(early, secret);
+  CHECK(early.request.endpoint == "<redacted>");
+}
+
 }  // namespace nomad::audit

@@ -83,9 +83,8 @@ TEST_CASE("verify: a line without an end is torn, however long it is") {
 
 TEST_CASE("verify: as many lines may be missing as damaged ones were there") {
   Link last;
-  const auto first = line_of_chain(last), second = line_of_chain(last),
-             third = line_of_chain(last), fourth = line_of_chain(last),
-             fifth = line_of_chain(last);
+  const auto first = line_of_chain(last), second = line_of_chain(last), third = line_of_chain(last),
+             fourth = line_of_chain(last), fifth = line_of_chain(last);
   Verifier one_each;  // each damaged line stands where one was: nothing is missing besides
   give(one_each, first + "?\n" + "?\n" + fourth);
   CHECK(one_each.found() == 2);

@@ -25,7 +25,8 @@ TEST_CASE("image name: repository, tag and digest") {
 }
 
 TEST_CASE("image name: what no engine could take is refused, and quoted") {
-  for (const auto* const wrong : {"", " ", "a b", "a@", ":7", "a\nb", "a\x7f", "@sha256:12", "a\x01"})
+  for (const auto* const wrong :
+       {"", " ", "a b", "a@", ":7", "a\nb", "a\x7f", "@sha256:12", "a\x01"})
     CHECK_MESSAGE(parse_image_name(wrong).error().code == Errc::invalid_argument, wrong);
   CHECK(parse_image_name("a@").error().what == "invalid image name \"a@\"");
   CHECK(parse_image_name("a b").error().what == "invalid image name \"a b\"");
@@ -35,7 +36,8 @@ TEST_CASE("image name: what no engine could take is refused, and quoted") {
 }
 
 TEST_CASE("image name: whose credentials a repository needs") {
-  const auto registry = [](const char* name) { return registry_of(parse_image_name(name).value()); };
+  const auto registry
+      = [](const char* name) { return registry_of(parse_image_name(name).value()); };
   CHECK(registry("redis") == "docker.io");
   CHECK(registry("team/redis") == "docker.io");
   CHECK(registry("quay.io/a") == "quay.io");

@@ -30,7 +30,25 @@ TEST_CASE("environment_file: values with and without quotes") {
   for (const auto& each :
        {Case{"A=", ""}, Case{"A=x=y", "x=y"}, Case{"A='a # \"b'", "a # \"b"},
         Case{R"(A="a\n\"\\\/\u263a")", "a\n\"\\/☺"}, Case{"A=a'b'\"c\"", "abc"},
-        Case{"A=é ☃", "é ☃"}, Case{R"(A="\ud83d\ude00")", "😀"}, Case{"A=\"\" # x", ""}}) {
+        Case{"A=é ☃", "é ☃"}, Case{R"(A="\ud83d\ude00")", "😀"}, Case{"A=\"\" # x", ""},
+        Case{"A=a#b", "a"}, Case{"A.b_1=x", "x"}, Case{"A='a\\q'", "a\\q"}}) {
+    CAPTURE(each.line);
+    CHECK(value_of(each.line) == each.value);
+  }
+}
+
+TEST_CASE("environment_file: two escapes are one character, where they are a pair") {
+  struct Case {
+    const char* line;
+    const char* value;
+  };
+
+  for (const auto& each :
+       {Case{R"(A="\ud800\udc00")", "\xf0\x90\x80\x80"},
+        Case{R"(A="\udbff\udfff")", "\xf4\x8f\xbf\xbf"}, Case{R"(A="\ud7ff")", "\xed\x9f\xbf"},
+        Case{R"(A="\ue000")", "\xee\x80\x80"}, Case{R"(A="\ud83d\ue000-")", "\xef\xbf\xbd-"},
+        Case{R"(A="\ud83d\udbff-")", "\xef\xbf\xbd-"},
+        Case{R"(A="\udc00\udc00-")", "\xef\xbf\xbd-"}}) {
     CAPTURE(each.line);
     CHECK(value_of(each.line) == each.value);
   }
@@ -53,9 +71,16 @@ TEST_CASE("environment_file: mistakes have their line and Nomad's words") {
         Case{"A=\"x\\", "error on line 1: incomplete escape sequence"},
         Case{"A=\"x\\é\"", "error on line 1: multibyte characters disallowed in escape sequences"},
         Case{"A=\"x\\q\"", "error on line 1: invalid escape sequence: \"q\""},
-        Case{"A=\"\\u12", "error on line 1: incomplete hex sequence"},
         Case{"A=\"\\u12zz\"", "error on line 1: invalid hex character: \"z\""},
         Case{"A=\"\\ud83dx\"", "error on line 1: incomplete Unicode surrogate pair"},
+        Case{"A=\"x\\", "error on line 1: incomplete escape sequence"},
+        Case{"A=\"\\\x7f\"", "error on line 1: invalid escape sequence: \"\\x7f\""},
+        Case{"A=\"\\\xc3\xa9\"",
+             "error on line 1: multibyte characters disallowed in escape sequences"},
+        Case{"A=\"\\u12", "error on line 1: incomplete hex sequence"},
+        Case{"A=a\x1f"
+             "b",
+             "error on line 1: 0x1f is an invalid value character"},
         Case{"A=a\x01", "error on line 1: 0x01 is an invalid value character"}}) {
     CAPTURE(each.text);
     const auto parsed = parse_environment_file(each.text);
