@@ -10,7 +10,7 @@ path contains PART. A mutant is one of
     == !=    < <=    > >=    && ||    + -    += -=    ++ --    !x x    true false    0 1
 
 in a line that is not a comment, a string, an include, an assertion or a line of the log. It is killed
-when a test fails, crashes or takes ten times as long as before; otherwise it has survived, and is
+when a test fails, crashes or works four times as long as before (or ten times, asleep); otherwise it has survived, and is
 printed as a diff. One that does not compile is no mutant: another one is drawn. The closing lines are
 what was killed by folder, and "killed K of N"; less than nine tenths is a failure.
 
@@ -23,12 +23,14 @@ is gone is an error.
 
 The unit tests of DIR (build/unity) are brought up to date first. Each mutant is then compiled and linked by itself
 in a folder for temporary files (programs.py), J of them side by side, so the tree is never touched; but it is read,
-and a run ends when a source changes under it. One that survives has lived in its whole group of sources, too.
+and a run ends when a source changes under it.
 """
 import argparse
 import collections
+import concurrent.futures
 import difflib
 import fcntl
+import math
 import os
 import random
 import re
@@ -48,7 +50,7 @@ import deciding  # noqa: E402
 
 EQUIVALENT = os.path.join(ROOT, "test", "mutate", "equivalent.txt")
 MEMORY = 4 << 30  # of a test: a broken loop may want everything
-PATIENCE = 10     # a test that takes so many times as long hangs
+PATIENCE = 4      # a test that works so many times as long hangs
 ENOUGH = 0.9
 
 FLIPS = [(re.compile(pattern), new) for pattern, new in (
@@ -113,7 +115,8 @@ def read(path):
         return f.read()
 
 
-def limit():
+def limit(work):
+    resource.setrlimit(resource.RLIMIT_CPU, (work, work + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -137,16 +140,20 @@ class Run:
         if whole.returncode:
             sys.exit(whole.stdout[-3000:] + "\nwithout a mutant the tests do not build")
         self.build.read_includes(tests.values())
-        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
-            for path, each in tests.items():
-                begin = time.monotonic()
-                failed = self._run(each, os.path.join(self.build.directory, path), [], 600, folder)
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for path, failed, patience in pool.map(self._run_unchanged, tests.values()):
                 if failed:
                     sys.exit(f"without a mutant {failed}")
-                self.patience[path] = 10 + PATIENCE * (time.monotonic() - begin)
+                self.patience[path] = patience
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-co", "--exclude-standard", "runtime", "schema",
                                  "test/unit", "test/support"], capture_output=True, text=True, check=True).stdout
         self.sources = {path: self._mark(path) for path in listed.split("\0") if path}
+
+    def _run_unchanged(self, program):
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+            failed, worked = self._run(program, os.path.join(self.build.directory, program.path), [], (600, 600), folder)
+        return program.path, failed, (PATIENCE * (1 + worked), 10 + 10 * (time.monotonic() - begin))
 
     @staticmethod
     def _mark(path):
@@ -163,42 +170,51 @@ class Run:
         lines = read(os.path.join(ROOT, mutant.path)).split("\n")
         lines[mutant.number - 1] = mutant.mutated
         text, tests = "\n".join(lines), self.build.programs_of(mutant.path)
-        for whole in (False, True):  # what survives outside of its group may have been hidden by it
-            with tempfile.TemporaryDirectory(prefix="mutate") as folder:
-                made = self.build.make(mutant.path, text, tests, folder, whole)
-                if made is None:
-                    return "stillborn", None
-                if failed := self._fails(mutant, made, folder):
-                    return "killed", failed
-            if mutant.path.endswith(".hpp"):
-                break
-        return "survived", None
+        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+            made = self.build.make(mutant.path, text, tests, folder)
+            if made is None:
+                return "stillborn", None
+            failed = self._fails(mutant, made, folder)
+            return ("killed", failed) if failed else ("survived", None)
 
     def _fails(self, mutant, made, folder):
         """What failed and how: first in the tests of the source itself, then in all."""
         own = f"--source-file=*/test/unit/{mutant.path[:-4]}_test.cpp"
         for only in ([own], []):
             for program, path in made:
-                if failed := self._run(program, path, only, self.patience[program.path], folder):
+                failed, _ = self._run(program, path, only, self.patience[program.path], folder)
+                if failed:
                     return failed
         return None
 
-    def _run(self, program, path, only, timeout, folder):
-        """What failed and how, or None."""
+    def _run(self, program, path, only, patience, folder):
+        """(what failed and how, or None; how many seconds it has worked). `patience` has how many it may, and when
+        it is to be over."""
+        work, wall = patience
         child = subprocess.Popen([path, *program.command[1:], "--abort-after=1", *only], cwd=self.build.directory,
                                  env=dict(os.environ, **program.environment, TMPDIR=folder), stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-                                 preexec_fn=limit)
-        try:
-            said = child.communicate(timeout=timeout)[0].decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
-            return f"{program.name}: no end within {timeout:.0f} s"
-        if child.returncode:
-            case = re.search(r"TEST CASE: +(.*)", said)
-            return f"{program.name}: {case[1].strip() if case else f'exit {child.returncode}'}"
-        return None
+                                 preexec_fn=lambda: limit(math.ceil(work)))
+        timer = threading.Timer(wall, os.killpg, (child.pid, signal.SIGKILL))
+        timer.start()
+        said = child.stdout.read().decode(errors="replace")
+        _, status, used = os.wait4(child.pid, 0)
+        timer.cancel()
+        child.stdout.close()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        worked = used.ru_utime + used.ru_stime
+        if child.returncode == -signal.SIGXCPU:
+            return f"{program.name}: no end within {work:.0f} s of work", worked
+        if child.returncode == -signal.SIGKILL:
+            return f"{program.name}: no end within {wall:.0f} s", worked
+        return (f"{program.name}: {how_it_failed(said, child.returncode)}" if child.returncode else None), worked
+
+
+def how_it_failed(said, code):
+    """The name of the case that failed, of what doctest has said."""
+    error = said.find("ERROR: ")
+    cases = re.findall(r"TEST CASE: +(.*)", said[:error] if error >= 0 else said)
+    return cases[-1].strip() if cases else f"exit {code}"
 
 
 def equivalents(sources):
@@ -340,7 +356,7 @@ def main():
     drawn, listed = candidates(chosen.folder, chosen.file)
     if not drawn:
         sys.exit("there is no such mutant")
-    os.nice(10)
+    os.nice(5)
     with open(os.path.join(chosen.build, "mutate.lock"), "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,9 +3,10 @@ command that a finished build has for it, and comes first when the test program 
 costs one source and one link, nothing in the tree or in the build is written, and several are tried side by side.
 
 A source of a build in groups (unity) is taken out of its group: compiled alone, it defines everything again that
-its group's object defines too, and linkers take the first (-z muldefs). That is the mutant exactly, but for variables
-that several sources know and that are set up as the program starts, for the group would set them up once more: such
-a source takes its whole group along, as `whole` asks for. A header takes along every object that includes it.
+its group's object defines too, and linkers take the first (-z muldefs), also for calls within the group. That is the
+mutant exactly, but for what a compiler has put into its callers (so builds that optimize have it compiled with its
+whole group), and for variables that several sources know and that are set up as the program starts, which the group
+would set up once more (likewise). A header takes along every object that includes it.
 """
 import json
 import os
@@ -112,7 +113,7 @@ class Build:
             elif "/runtime/" in line:
                 current.add(self._inside(line.strip()))
 
-    def make(self, path, text, programs, work, whole=False):
+    def make(self, path, text, programs, work):
         """Links those of `programs` whose objects have `text` as the source `path` in them, in the folder `work`.
         [(program, its path)], or None if it does not compile."""
         objects = set().union(*(program.objects for program in programs))
@@ -126,7 +127,7 @@ class Build:
         replaced = {}
         for number, each in enumerate(touched):
             new = os.path.join(work, f"{number}.o")
-            is_whole = is_header or whole or self._is_alone(each)
+            is_whole = is_header or self._is_alone(each) or "-O0" not in self.compiles[each][0]
             if not self._compile(each, path, mutant, new, is_whole):
                 return None
             if not is_whole and self._shares_variables(new):

@@ -8,7 +8,8 @@ namespace nomad::access {
 namespace {
 
 const std::string many_claims = R"({"name":"Ann","admin":true,"n":42,"half":1.5,"none":null,
-    "groups":["a","b",7,""],"one":"x","deep":{"a/b":{"c":["d","e"]},"m~n":"t"},"big":1e19,"mixed":["a",{}]})";
+    "groups":["a","b",7,""],"one":"x","deep":{"a/b":{"c":["d","e"]},"m~n":"t"},"big":1e19,"mixed":["a",{}],
+    "no":false,"end~":"e","a~":{"2":"z"},"~2":"w"})";
 
 Result<MappedClaims> mapped(const ClaimMapping& values, const ClaimMapping& lists = {}) {
   const auto claims = read_claims(many_claims);
@@ -54,7 +55,13 @@ TEST_CASE("claim mapping: texts, numbers and booleans, by name or by pointer") {
   CHECK(value_of("/deep/a~1b/c/1") == "e");
   CHECK(value_of("/deep/m~0n") == "t");
   CHECK(value_of("/deep/a~1b/c/2") == "(missing)");
+  CHECK(value_of("/deep/a~1b/c/0") == "d");
+  CHECK(value_of("/deep/a~1b/c/x") == "(missing)");
   CHECK(value_of("/name/x") == "(missing)");
+  CHECK(value_of("no") == "false");
+  CHECK(value_of("/end~") == "e");  // no escape, so it stays
+  CHECK(value_of("/~2") == "w");
+  CHECK(value_of("/a~0/2") == "z");
   CHECK(value_of("/") == "(missing)");
   CHECK(value_of("deep")
         == "! error converting claim 'deep' to string from unknown type map[string]interface {}");
@@ -62,12 +69,13 @@ TEST_CASE("claim mapping: texts, numbers and booleans, by name or by pointer") {
 }
 
 TEST_CASE("claim mapping: lists, also of a single value") {
-  const auto all = mapped({}, {{"groups", "g"}, {"one", "o"}, {"/deep/a~1b/c", "c"}, {"no", "n"}});
+  const auto all = mapped({}, {{"groups", "g"}, {"one", "o"}, {"/deep/a~1b/c", "c"}, {"nobody", "n"}, {"none", "z"}});
   REQUIRE(all);
   CHECK(all->lists.at("g") == std::vector<std::string>{"a", "b", "7"});
   CHECK(all->lists.at("o") == std::vector<std::string>{"x"});
   CHECK(all->lists.at("c") == std::vector<std::string>{"d", "e"});
   CHECK_FALSE(all->lists.contains("n"));
+  CHECK_FALSE(all->lists.contains("z"));
   CHECK(mapped({}, {{"deep", "d"}}).error().what
         == "\"deep\" list claim could not be converted to string list");
   CHECK(mapped({}, {{"mixed", "m"}}).error().what
