@@ -129,6 +129,10 @@ TEST_CASE("chain: a log goes on behind the last whole line of a file") {
   const auto damaged = read_tail(text + "nonsense\n\n");
   CHECK(damaged.last == last);
   CHECK(damaged.damaged == 2);
+  const auto nothing_else = read_tail("?\n\n?");
+  CHECK(nothing_else.last == std::nullopt);
+  CHECK(nothing_else.damaged == 2);
+  CHECK(nothing_else.torn == 1);
 }
 
 }  // namespace nomad::audit

@@ -94,9 +94,11 @@ TEST_CASE("verify: as many lines may be missing as damaged ones were there") {
   give(two_for_one, first + "?\n" + fourth);
   REQUIRE(two_for_one.findings().size() == 2);
   CHECK(two_for_one.findings()[1].what == "is number 4: the line before it is missing");
+  CHECK(two_for_one.good_lines() == 1);
 
   Verifier later;  // the damage counts once
   give(later, first + "?\n" + third + fifth);
+  CHECK(later.good_lines() == 2);
   REQUIRE(later.findings().size() == 2);
   CHECK(later.findings()[1].what == "is number 5: the line before it is missing");
 }
@@ -109,6 +111,18 @@ TEST_CASE("verify: the first number is the least, wherever it stands") {
   CHECK(verifier.first_number() == 1);
   CHECK(verifier.found() == 1);
   CHECK(verifier.good_lines() == 1);
+}
+
+TEST_CASE("verify: a line that is there twice is told as repeated") {
+  Link last;
+  const auto first = line_of_chain(last), second = line_of_chain(last);
+  Verifier verifier;
+  give(verifier, first + first + second);
+  REQUIRE(verifier.findings().size() == 1);
+  CHECK(verifier.findings()[0].line == 2);
+  CHECK(verifier.findings()[0].what
+        == "is number 1 behind number 1: lines were swapped, repeated or put in");
+  CHECK(verifier.good_lines() == 2);
 }
 
 TEST_CASE("verify: a hash that was noted is one of a line that nobody has changed") {

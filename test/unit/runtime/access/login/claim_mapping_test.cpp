@@ -69,7 +69,8 @@ TEST_CASE("claim mapping: texts, numbers and booleans, by name or by pointer") {
 }
 
 TEST_CASE("claim mapping: lists, also of a single value") {
-  const auto all = mapped({}, {{"groups", "g"}, {"one", "o"}, {"/deep/a~1b/c", "c"}, {"nobody", "n"}, {"none", "z"}});
+  const auto all = mapped(
+      {}, {{"groups", "g"}, {"one", "o"}, {"/deep/a~1b/c", "c"}, {"nobody", "n"}, {"none", "z"}});
   REQUIRE(all);
   CHECK(all->lists.at("g") == std::vector<std::string>{"a", "b", "7"});
   CHECK(all->lists.at("o") == std::vector<std::string>{"x"});
