@@ -33,6 +33,23 @@ TEST_CASE_FIXTURE(Fixture, "issue: one with an end is signed at the time that it
   CHECK(claims.at("jti").as_string().size() == 32);
 }
 
+TEST_CASE_FIXTURE(
+    Fixture, "issue: of an allocation that was placed without a key it begins with its first") {
+  const auto place_at = [this](std::int64_t at, bool has_key) {
+    place({{.id = "a4", .job = "web", .node = "n1"}}, [&](auto plan) {
+      plan.setModifyTime(at * 1'000'000'000);
+      if (has_key) plan.setIdentityKey(now().active_root_key()->getCreateIndex());
+    });
+  };
+  const auto since = [this] { return issue({"a4", "server"}, issued + 500)->issued_at; };
+  place_at(issued, false);
+  CHECK(since() == issued);
+  place_at(issued + 100, true);
+  CHECK(since() == issued + 100);
+  place_at(issued + 200, true);  // updated in place: it stays
+  CHECK(since() == issued + 100);
+}
+
 TEST_CASE_FIXTURE(Fixture, "issue: a service has one, and it is no task's") {
   const auto claims = claims_in(token_of({"a1", "front", true, ""}));
 
