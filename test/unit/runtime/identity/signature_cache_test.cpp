@@ -28,3 +28,18 @@ TEST_CASE("signature_cache: it is bounded, and what is asked for stays") {
   CHECK(cache.find("2") == nullptr);
   CHECK(cache.find("6") != nullptr);
 }
+
+TEST_CASE("signature_cache: a generation has as many as its capacity, and two are kept") {
+  SignatureCache cache{2};
+  for (const auto* each : {"1", "2", "3", "4"})
+    cache.keep(each, each);
+  SUBCASE("what is in either") {
+    CHECK(cache.find("4") != nullptr);
+    CHECK(cache.find("2") != nullptr);
+  }
+  SUBCASE("the next takes the place of the older one") {
+    cache.keep("5", "5");
+    CHECK(cache.find("1") == nullptr);
+    CHECK(cache.find("3") != nullptr);
+  }
+}
