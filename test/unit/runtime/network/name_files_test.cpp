@@ -27,9 +27,16 @@ TEST_CASE("name files: what a job leaves out of its name servers is the host's")
 }
 
 TEST_CASE("name files: a hostname is a DNS name") {
-  for (const char* good : {"web", "web-1.example.com", "a_b", "7"})
-    CHECK(check_hostname(good));
-  for (const auto& bad : {std::string{}, std::string{"a b"}, std::string{"-a"}, std::string{"a..b"},
-                          std::string(64, 'a'), std::string{"${x}"}})
+  const std::string longest_part(63, 'a');
+  const auto longest = longest_part + '.' + longest_part + '.' + longest_part + '.'
+                       + longest_part.substr(2);  // 253
+  for (const auto& good : {std::string{"web"}, std::string{"web-1.example.com"}, std::string{"a_b"},
+                           std::string{"7"}, std::string{"azAZ09"}, longest_part, longest})
+    CHECK_MESSAGE(check_hostname(good), good);
+  for (const auto& bad :
+       {std::string{}, std::string{"a b"}, std::string{"-a"}, std::string{"a-"},
+        std::string{"a..b"}, longest_part + 'a', longest + 'a', std::string{"${x}"},
+        std::string{"a`"}, std::string{"a{"}, std::string{"a@"}, std::string{"a["},
+        std::string{"a/"}, std::string{"a:"}})
     CHECK(check_hostname(bad).has_error());
 }
