@@ -90,7 +90,7 @@ public:
 
 private:
   Range with_rows(const Keys::Range& range) const {
-    return {{*range.begin(), *this}, {*range.end(), *this}};
+    return {{range.first(), *this}, {range.end(), *this}};
   }
 
   const Keys* keys_;

@@ -31,6 +31,14 @@ namespace nomad::state {
 /// The value of a map that is used as a set.
 struct Nothing {};
 
+template <class V>
+concept MapValue
+    = std::is_nothrow_move_constructible_v<V> && std::is_copy_constructible_v<V> && alignof(V) <= 8
+      && sizeof(V) <= 64;
+
+template <MapValue V>
+class PersistentMap;
+
 /// A part of a map for range-based for; each element is the cursor at an entry.
 template <class Cursor>
 class CursorRange {
@@ -58,27 +66,33 @@ public:
 
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.cursor_ == b.cursor_; }
 
+    /// Whether it has come to `end`, that of its range.
+    friend bool operator==(const Iterator& a, const Cursor& end) { return a.cursor_ == end; }
+
   private:
     Cursor cursor_;
   };
+
+  CursorRange() = default;
 
   CursorRange(Cursor first, Cursor end) : first_{std::move(first)}, end_{std::move(end)} {}
 
   Iterator begin() const { return Iterator{first_}; }
 
-  Iterator end() const { return Iterator{end_}; }
+  /// Where an iterator ends: the first cursor behind the range, none at the map's end.
+  const Cursor& end() const { return end_; }
+
+  const Cursor& first() const { return first_; }
 
   bool empty() const { return first_ == end_; }
 
 private:
-  Cursor first_;
-  Cursor end_;
-};
+  template <MapValue V>
+  friend class PersistentMap;
 
-template <class V>
-concept MapValue
-    = std::is_nothrow_move_constructible_v<V> && std::is_copy_constructible_v<V> && alignof(V) <= 8
-      && sizeof(V) <= 64;
+  Cursor first_{};
+  Cursor end_{};
+};
 
 template <MapValue V>
 class PersistentMap {
