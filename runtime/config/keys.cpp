@@ -1,52 +1,63 @@
 #include "runtime/config/keys.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace nomad::config {
 namespace {
 
-/// A row for each of `names`, which are keys of the same block.
-void add_each(std::vector<Key>& to, std::string_view block, std::string_view names, Key row) {
-  while (!names.empty()) {
-    const auto end = std::min(names.find(' '), names.size());
-    row.path = block;
-    if (!block.empty()) row.path += '.';
-    row.path += names.substr(0, end);
-    to.push_back(row);
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-}
+/// A line of keys.def: `names`, which are separated by spaces, are keys of the same block.
+struct Line {
+  std::string_view block;
+  std::string_view names;
+  Kind kind;
+  KeyState state;
+  std::string_view note;
+  std::string_view idle;
+  Target (*member)(AgentConfig& of, const std::string& label);
+};
 
-std::vector<Key> make_keys() {
-  std::vector<Key> all;
 #define MEMBER(member) \
   [](AgentConfig& of, [[maybe_unused]] const std::string& label) -> Target { return &of.member; }
-#define KEY(kind, member) \
-  all.push_back({#member, Kind::kind, KeyState::works, {}, {}, MEMBER(member)});
-#define OURS(kind, member) \
-  all.push_back({#member, Kind::kind, KeyState::works, "not in Nomad 1.6", {}, MEMBER(member)});
-#define KEY_AS(path, kind, member) \
-  all.push_back({path, Kind::kind, KeyState::works, {}, {}, MEMBER(member)});
-#define OURS_AS(path, kind, member) \
-  all.push_back({path, Kind::kind, KeyState::works, "not in Nomad 1.6", {}, MEMBER(member)});
-#define PARTLY(path, kind, member, note) \
-  all.push_back({path, Kind::kind, KeyState::partly, note, {}, MEMBER(member)});
+#define KEY(kind, member) KEY_AS(#member, kind, member)
+#define OURS(kind, member) OURS_AS(#member, kind, member)
+#define KEY_AS(path, kind, member) PARTLY_AS(works, path, kind, member, "")
+#define OURS_AS(path, kind, member) PARTLY_AS(works, path, kind, member, "not in Nomad 1.6")
+#define PARTLY(path, kind, member, note) PARTLY_AS(partly, path, kind, member, note)
+#define PARTLY_AS(state, path, kind, member, note) \
+  {"", path, Kind::kind, KeyState::state, note, "", MEMBER(member)},
 #define MOOT(kind, block, names, note) \
-  add_each(all, block, names, {{}, Kind::kind, KeyState::works, note});
+  {block, names, Kind::kind, KeyState::works, note, "", nullptr},
 #define UNHEEDED(kind, block, names, idle, note) \
-  add_each(all, block, names, {{}, Kind::kind, KeyState::unheeded, note, idle});
+  {block, names, Kind::kind, KeyState::unheeded, note, idle, nullptr},
 #define REFUSED(kind, block, names, idle, note) \
-  add_each(all, block, names, {{}, Kind::kind, KeyState::refused, note, idle});
+  {block, names, Kind::kind, KeyState::refused, note, idle, nullptr},
+constexpr Line lines[] = {
 #include "runtime/config/keys.def"
+};
 #undef MEMBER
 #undef KEY
 #undef OURS
 #undef KEY_AS
 #undef OURS_AS
 #undef PARTLY
+#undef PARTLY_AS
 #undef MOOT
 #undef UNHEEDED
 #undef REFUSED
+
+std::vector<Key> make_keys() {
+  std::vector<Key> all;
+  for (const Line& line : lines) {
+    for (auto names = line.names; !names.empty();) {
+      const auto end = std::min(names.find(' '), names.size());
+      auto path = std::string{line.block};
+      if (!path.empty()) path += '.';
+      path += names.substr(0, end);
+      all.push_back({std::move(path), line.kind, line.state, line.note, line.idle, line.member});
+      names.remove_prefix(std::min(end + 1, names.size()));
+    }
+  }
   return all;
 }
 
