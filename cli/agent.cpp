@@ -165,7 +165,7 @@ public:
 
   /// Any thread.
   void fatal(const Error& error) {
-    log::error("agent", "stopping: {}", error.what);
+    log::error("agent", "stopping", {{"error", error}});
     const std::uint64_t one = 1;
     if (write(fatal_, &one, sizeof one) != sizeof one) std::abort();
   }
@@ -221,17 +221,19 @@ void reload_configuration(const AgentFlags& flags, agent::Agent& agent) {
   const auto wanted = configure(flags);
   const auto done = wanted ? agent.reload(*wanted) : wanted.error();
   if (!done) {
-    log::error("agent", "the configuration stays as it was: {}", done.error().what);
+    log::error("agent", "the configuration stays as it was", {{"error", done.error()}});
     return;
   }
   for (const auto& warning : wanted->warnings)
-    log::warn("agent", "{}", warning);
+    log::warn("agent", warning);
   if (const auto level = log::parse_level(done->config.log_level)) log::set_level(*level);
   if (!done->applied.empty())
-    log::info("agent", "in effect now: {}", fmt::join(done->applied, ", "));
+    log::info("agent", "the configuration has changed",
+              {{"settings", fmt::format("{}", fmt::join(done->applied, ", "))}});
   if (!done->pending.empty())
-    log::warn("agent", "in effect after a restart: {}", fmt::join(done->pending, ", "));
-  log::info("agent", "the log level is {}", done->config.log_level);
+    log::warn("agent", "the configuration changes after a restart",
+              {{"settings", fmt::format("{}", fmt::join(done->pending, ", "))}});
+  log::info("agent", "the configuration is in effect", {{"log_level", done->config.log_level}});
 }
 
 int refuse_agent(const Error& error) {
@@ -273,8 +275,9 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
     std::cout << "==> Loaded configuration from " << file << '\n';
   std::cout << "==> Starting nomadctl agent..." << std::endl;
   for (const auto& warning : config->warnings)
-    log::warn("agent", "{}", warning);
-  if (!artifact) log::warn("agent", "tasks with artifacts will fail: {}", artifact.error().what);
+    log::warn("agent", warning);
+  if (!artifact)
+    log::warn("agent", "tasks with artifacts will fail", {{"error", artifact.error()}});
   auto agent
       = agent::Agent::start(*config, programs, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());
@@ -283,7 +286,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
                               [&agent] { (*agent)->look_after_plugins(); });
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);
-  log::info("agent", "{}", leaves ? "leaving" : "stopping");
+  log::info("agent", leaves ? "leaving" : "stopping");
   if (leaves)
     (*agent)->drain([&end](std::chrono::milliseconds time) { return end.is_quiet(time); });
   (*agent)->stop(leaves);

@@ -311,7 +311,7 @@ struct Agent::Parts {
     if (!plugins) return nullptr;
     auto catalog = plugins->reload(root, next);
     if (!catalog) {
-      log::error("agent", "the plugins stay as they were: {}", catalog.error().what);
+      log::error("agent", "the plugins stay as they were", {{"error", catalog.error()}});
       return nullptr;
     }
     if (!*catalog) return nullptr;
@@ -361,7 +361,7 @@ void Agent::drain(const std::function<bool(std::chrono::milliseconds)>& wait) {
   if (drained)
     log::info("agent", "the node is drained");
   else
-    log::error("agent", "the node is not drained: {}", drained.error().what);
+    log::error("agent", "the node is not drained", {{"error", drained.error()}});
 }
 
 void Agent::stop(bool leaving) {
@@ -386,7 +386,7 @@ void Agent::look_after_plugins() {
   if (!catalog) return;
   const auto told = all.client->reconfigure(
       all.config, std::make_shared<const client::PluginCatalog>(std::move(*catalog)));
-  if (!told) log::error("agent", "the client does not know its plugins: {}", told.error().what);
+  if (!told) log::error("agent", "the client does not know its plugins", {{"error", told.error()}});
 }
 
 Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
@@ -404,7 +404,7 @@ Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
   all.config = std::move(next);
   all.shown.set(config::to_json(all.config));
   if (const auto read = all.reload_certificates(); !read)
-    log::error("agent", "the certificates stay as they were: {}", read.error().what);
+    log::error("agent", "the certificates stay as they were", {{"error", read.error()}});
   return reload;
 }
 
@@ -470,8 +470,10 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   }
   NOMAD_TRY(all.start_api());
   all.serve_plugins();
-  log::info("agent", "node {} answers at {}://{}", all.config.name,
-            all.config.tls.http ? "https" : "http", all.http_address);
+  log::info("agent", "the agent answers requests",
+            {{"name", all.config.name},
+             {"address",
+              fmt::format("{}://{}", all.config.tls.http ? "https" : "http", all.http_address)}});
   return agent;
 }
 

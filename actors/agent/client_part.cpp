@@ -223,9 +223,9 @@ void warn_of_missing(const std::string& name, const std::string& path) {
   std::error_code failure;
   if (std::filesystem::exists(path, failure) || failure) return;  // it may be there
   log::warn("client",
-            "host_volume \"{}\": there is no path \"{}\": tasks that mount the volume will fail; "
-            "create or mount it",
-            name, path);
+            "a host volume's path does not exist, so tasks that mount the volume will fail: create "
+            "or mount it",
+            {{"volume", name}, {"path", path}});
 }
 
 Result<client::ClientOptions> client_options(const config::AgentConfig& config,
@@ -284,8 +284,9 @@ void warn_if_impassable(std::filesystem::path path) {
     std::error_code failure;
     const auto mode = std::filesystem::status(path, failure).permissions();
     if (!failure && (mode & std::filesystem::perms::others_exec) == std::filesystem::perms::none)
-      log::warn("agent", "tasks that run as other users can't enter \"{}\": chmod o+x lets them",
-                path.string());
+      log::warn("agent",
+                "tasks that run as other users can't enter a directory: chmod o+x lets them",
+                {{"path", path.native()}});
   }
 }
 
@@ -367,7 +368,7 @@ void ClientPart::stop() {
   self.request(client_, 60s, client::client_actor::Stop{})
       .receive([](client::client_actor::Stopped) {},
                [](const Error& err) {
-                 log::warn("agent", "the client did not stop in order: {}", err.what);
+                 log::warn("agent", "the client did not stop in order", {{"error", err}});
                });
   client_ = client::Client{};
 }

@@ -79,7 +79,7 @@ void serve_raft(rpc::MethodRouter& router,
     if (!open) return;
     const auto taken = open->deliver(aligned(bytes));
     if (taken || taken.error().code == Errc::overloaded) return;
-    log::warn("raft", "a message from {} is refused: {}", caller.describe(), taken.error().what);
+    log::warn("raft", "refused a message", {{"peer", caller.describe()}, {"error", taken.error()}});
   });
 }
 
@@ -100,7 +100,8 @@ void serve_membership(rpc::MethodRouter& router,
         [answer, who = caller.describe()](const Result<server::membership::Exchanged>& exchanged) {
           if (exchanged) return answer(exchanged->envelope);
           if (exchanged.error().code == Errc::permission_denied)
-            log::warn("membership", "refused {}: {}", who, exchanged.error().what);
+            log::warn("membership", "refused an exchange of members",
+                      {{"peer", who}, {"error", exchanged.error()}});
           answer(exchanged.error());
         });
   });
@@ -135,7 +136,8 @@ void serve_keyring(rpc::MethodRouter& router,
         [answer, who = caller.describe()](const Result<server::membership::KeyringReport>& report) {
           if (report) return answer(report->sealed);
           if (report.error().code == Errc::permission_denied)
-            log::warn("membership", "refused {}: {}", who, report.error().what);
+            log::warn("membership", "refused a change of the keyring",
+                      {{"peer", who}, {"error", report.error()}});
           answer(report.error());
         });
   });
@@ -261,7 +263,7 @@ void warn_of_encrypt(const cluster::MemberKeyring& keyring,
                      const std::string& path,
                      const std::string& encrypt) {
   if (const auto remark = remark_on_encrypt(keyring, path, encrypt); !remark.empty())
-    log::warn("membership", "{}", remark);
+    log::warn("membership", remark);
 }
 
 /// Those that the last start left, or the configuration's; changes are kept beside the state.
@@ -382,7 +384,10 @@ void ClusterPart::leave(actor::System& system, cluster::MemberStatus status) {
   actor::Outsider self{system};
   self.request(membership_, leave_patience, server::membership::Leave{status})
       .receive([](server::membership::Done) {},
-               [](const Error& err) { log::warn("membership", "leaving unsaid: {}", err.what); });
+               [](const Error& err) {
+                 log::warn("membership", "could not tell the other servers of leaving",
+                           {{"error", err}});
+               });
 }
 
 void ClusterPart::stop() {

@@ -233,7 +233,7 @@ std::shared_ptr<server::DecisionFeed> ServerPart::keep_decisions(const AgentLink
   auto started = server::start_decision_log(server_, directory_,
                                             telemetry::ServerMetrics::make(links.metrics));
   if (!started) {
-    log::warn("agent", "what decisions are made from is not kept: {}", started.error().what);
+    log::warn("agent", "what decisions are made from is not kept", {{"error", started.error()}});
     return nullptr;
   }
   decisions_ = started->log;
@@ -318,8 +318,9 @@ void ServerPart::stop(bool leaving) {
     cluster_->leave(*system_, cluster::MemberStatus::left);
     if (is_removed)
       if (const auto retired = retire_identity(directory_); !retired)
-        log::error("agent", "{}; empty \"{}\" before the next start", retired.error().what,
-                   directory_);
+        log::error("agent",
+                   "the server's identity stays: empty the directory before the next start",
+                   {{"path", directory_}, {"error", retired.error()}});
   }
   fsm_->set_listener({});
   actor::stop(raft_->node);

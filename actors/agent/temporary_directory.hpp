@@ -32,7 +32,9 @@ public:
   ~TemporaryDirectory() {
     std::error_code failure;
     if (!path_.empty()) std::filesystem::remove_all(path_, failure);
-    if (failure) log::warn("agent", "{}: {}", path_, failure.message());
+    if (failure)
+      log::warn("agent", "cannot remove a temporary directory",
+                {{"path", path_}, {"error", failure.message()}});
   }
 
   const std::string& path() const { return path_; }

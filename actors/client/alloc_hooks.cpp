@@ -78,8 +78,8 @@ void AllocHooks::prerun_from(std::size_t place, Then then) {
       return;
     }
     const auto& name = set_->entry(place).name;
-    log::error("client", "prerun of allocation {} failed: {}: {}", short_id(facts_.id), name,
-               answer.error().what);
+    log::error("client", "a prerun hook failed",
+               {{"alloc", facts_.id}, {"hook", name}, {"error", answer.error()}});
     then(Error{answer.error().code,
                fmt::format("pre-run hook \"{}\" failed: {}", name, answer.error().what)});
   });
@@ -111,7 +111,8 @@ void run_destroy_hooks(actor::Self* self,
   hooks->ask_all(
       HookPhase::DESTROY,
       [id = std::string{scope.alloc->id()}](const HookEntry& hook, const Error& err) {
-        log::warn("client", "removing allocation {}: {}: {}", short_id(id), hook.name, err.what);
+        log::warn("client", "a hook failed while its allocation was removed",
+                  {{"alloc", id}, {"hook", hook.name}, {"error", err}});
       },
       [owner, hooks, all, then = std::move(then)] { then(); });
 }

@@ -350,8 +350,8 @@ void AllocState::child_down(const actor::Down& down) {
 // -- what hooks say and ask ----------------------------------------------------------------------
 
 void AllocState::hook_failed(const HookEntry& hook, const Error& err) {
-  log::error("client", "hook {} of allocation {} failed: {}", hook.name, short_id(facts_.id),
-             err.what);
+  log::error("client", "a hook failed",
+             {{"alloc", facts_.id}, {"hook", hook.name}, {"error", err}});
   tasks_.tell(task_runner::Tell{
       event::message(event::hook_failed, unix_now(), fmt::format("{}: {}", hook.name, err.what))});
 }
@@ -380,8 +380,7 @@ void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
       request_review();
       return;
     default:
-      log::warn("client", "allocation {}: a hook told something that is not its to tell",
-                short_id(facts_.id));
+      log::warn("client", "a hook told something that is not its to tell", {{"alloc", facts_.id}});
   }
 }
 

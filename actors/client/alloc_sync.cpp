@@ -93,7 +93,7 @@ struct SyncState {
   }
 
   void refused(std::size_t count, const Error& err) {
-    log::warn("client", "updating {} allocations failed: {}", count, err.what);
+    log::warn("client", "updating allocations failed", {{"count", count}, {"error", err}});
     buffer.failed(now(), random);
     proceed();
   }

@@ -28,8 +28,8 @@ void end_abandoned(actor::Self* self,
   const auto owner = parts.drivers->find(copy(task.getDriver()));
   if (owner == parts.drivers->end()) return then(true);
   const auto failed = [then, id](const Error& err) {
-    log::error("client", "what is left of task {} of allocation {} may still run: {}", id.task,
-               short_id(id.alloc_id), err.what);
+    log::error("client", "what is left of a task may still run",
+               {{"alloc", id.alloc_id}, {"task", id.task}, {"error", err}});
     then(false);
   };
   self->request(owner->second.driver, std::chrono::minutes{1}, driver::destroy_task(id))

@@ -173,7 +173,7 @@ void ClientNode::start() {
             take_identity();
           },
           [this](const Error& err) {
-            log::error("client", "reading local state failed: {}", err.what);
+            log::error("client", "reading local state failed", {{"error", err}});
             self_->quit(err);
           });
   look_at_machine();
@@ -182,7 +182,7 @@ void ClientNode::start() {
 void ClientNode::look_at_machine() {
   machine_.look(options_, *parts_.plugins, [this](const Result<>& looked) {
     if (!looked) {
-      log::error("client", "fingerprinting failed: {}", looked.error().what);
+      log::error("client", "fingerprinting failed", {{"error", looked.error()}});
       self_->quit(looked.error());
       return;
     }
@@ -253,7 +253,7 @@ void ClientNode::take_identity() {
   self_->request(parts_.db, start_timeout, client_db::SaveIdentity{identity_.id, identity_.secret})
       .then([identified](const client_db::Committed&) { identified(); },
             [this](const Error& err) {
-              log::error("client", "saving the node's id failed: {}", err.what);
+              log::error("client", "saving the node's id failed", {{"error", err}});
               self_->quit(err);
             });
 }
@@ -292,7 +292,8 @@ void ClientNode::take_up() {
   make_node();
   allocs_.take_up(std::exchange(*loaded_, {}), options_.gc);
   cpus_.begin();
-  log::info("client", "node {} starts with {} saved allocations", identity_.id, allocs_.size());
+  log::info("client", "the node starts with saved allocations",
+            {{"node", identity_.id}, {"count", allocs_.size()}});
   servers_.register_node();
   disks_.begin();
 }
@@ -440,7 +441,7 @@ void ClientNode::finish_stop() {
   self_->request(parts_.db, start_timeout, client_db::Save{})
       .then([end](const client_db::Committed&) { end(); },
             [end](const Error& err) {
-              log::error("client", "saving local state at the end failed: {}", err.what);
+              log::error("client", "saving local state at the end failed", {{"error", err}});
               end();
             });
 }

@@ -161,7 +161,9 @@ void NodeAllocs::look_at_disk() {
             ledger_.disk_looked(usage.used_percent, usage.inodes_used_percent);
             perform();
           },
-          [](const Error& err) { log::warn("client", "reading disk usage failed: {}", err.what); });
+          [](const Error& err) {
+            log::warn("client", "reading disk usage failed", {{"error", err}});
+          });
 }
 
 actor::Answer<door::NodeReply> NodeAllocs::ask_runner(door::NodeAsk& msg) {
@@ -310,8 +312,8 @@ void NodeAllocs::perform(const ledger_action::Destroy& it) {
   self_->request(runners_.at(it.alloc_id), actor::infinite, alloc_runner::Destroy{})
       .then([this, alloc_id = it.alloc_id](const alloc_runner::Done&) { removed(alloc_id); },
             [alloc_id = it.alloc_id](const Error& err) {
-              log::warn("client", "allocation {} was not removed by its runner: {}",
-                        short_id(alloc_id), err.what);
+              log::warn("client", "an allocation was not removed by its runner",
+                        {{"alloc", alloc_id}, {"error", err}});
             });
 }
 
@@ -378,9 +380,9 @@ void NodeAllocs::perform(const ledger_action::AnswerCollection& it) {
 
 void NodeAllocs::perform(const ledger_action::Log& it) {
   if (it.is_error)
-    log::error("client", "{}", it.text);
+    log::error("client", it.text, {{"alloc", it.alloc_id}, {"error", it.error}});
   else
-    log::warn("client", "{}", it.text);
+    log::warn("client", it.text, {{"alloc", it.alloc_id}, {"error", it.error}});
 }
 
 // -- runners -------------------------------------------------------------------------------------
@@ -440,8 +442,11 @@ actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
   if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.
-  log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
-            msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
+  log::info("client", "a command is asked for beside a task",
+            {{"alloc", msg.alloc_id},
+             {"task", msg.task},
+             {"command", msg.command.command.front()},
+             {"tty", msg.command.tty ? "true" : "false"}});
   return pass_on<client_api::ExecStarted>(msg);
 }
 

@@ -107,8 +107,8 @@ struct RemoteState {
   void move_on(const std::string& from, const Error& why) {
     if (!servers.move_on(from)) return;
     publish();
-    log::debug("client", "server {} does not answer: {}; the next is {}", from, why.what,
-               servers.current());
+    log::debug("client", "a server does not answer",
+               {{"peer", from}, {"next", servers.current()}, {"error", why}});
   }
 
   /// At any time within half of the shortest time more, so that the nodes do not move together.
@@ -125,7 +125,8 @@ struct RemoteState {
     servers.shuffle();
     if (servers.current() == before) return;
     publish();
-    log::debug("client", "moving from server {} to {}", before, servers.current());
+    log::debug("client", "moving to another server",
+               {{"peer", before}, {"next", servers.current()}});
   }
 
   void learn(schema::door::Lease::Reader lease) {
@@ -134,7 +135,8 @@ struct RemoteState {
       if (server.getRpcAddress().size() > 0) fresh.push_back(copy(server.getRpcAddress()));
     if (!servers.learn(std::move(fresh))) return;
     publish();
-    log::info("client", "the servers are now {}", fmt::join(servers.in_order(), ", "));
+    log::info("client", "the list of servers has changed",
+              {{"peers", fmt::format("{}", fmt::join(servers.in_order(), ","))}});
   }
 
   /// What the pings of addresses have come to so far.
@@ -183,8 +185,8 @@ struct RemoteState {
     const remote_servers::Used used{pings.alive.size()};
     servers.replace(std::move(pings.alive));
     publish();
-    log::info("client", "an operator has set the servers to {}",
-              fmt::join(servers.in_order(), ", "));
+    log::info("client", "an operator has set the list of servers",
+              {{"peers", fmt::format("{}", fmt::join(servers.in_order(), ","))}});
     promise.deliver(used);
   }
 

@@ -87,7 +87,8 @@ void ServerContact::registered(const door::Reply& answer) {
   registering_ = false;
   register_failures_ = 0;
   heard_of_servers(ttl_of(answer->getLease()));
-  if (!is_registered_) log::info("client", "node {} is registered", parts_.identity.id);
+  if (!is_registered_)
+    log::info("client", "the node is registered", {{"node", parts_.identity.id}});
   is_registered_ = true;
   // Registering alone makes no node ready: a heartbeat follows, at once unless they fail.
   arm_heartbeat(heartbeat_failures_ > 1 ? workload::with_jitter(1s, parts_.random) : 0s);
@@ -110,7 +111,7 @@ void ServerContact::register_failed(const Error& err) {
   if (err.code == Errc::overloaded) pause = growing(1s, longest, register_failures_);
   if (register_failures_ == 1 || now() - told_of_registering_ >= longest_register_retry) {
     told_of_registering_ = now();
-    log::warn("client", "registration failed: {}", err.what);
+    log::warn("client", "registration failed", {{"error", err}});
   }
   actor::send_self_after(self_, workload::with_jitter(pause, parts_.random),
                          RegisterDue{++register_round_});
@@ -179,7 +180,7 @@ void ServerContact::heartbeat_failed(const Error& err) {
     register_node();
     return;
   }
-  log::warn("client", "heartbeat failed: {}", err.what);
+  log::warn("client", "heartbeat failed", {{"error", err}});
   std::optional<Nanoseconds> left;
   if (lease_from_) left = *lease_from_ + ttl_ - now();
   arm_heartbeat(parts_.dev ? Nanoseconds{1s} : workload::heartbeat_retry(left, parts_.random));
@@ -237,7 +238,7 @@ void ServerContact::applied(std::uint64_t index, bool impatient) {
 void ServerContact::watch_failed(const Error& err) {
   ++watch_failures_;
   const auto pause = growing(parts_.dev ? 50ms : 1s, 30s, watch_failures_);
-  log::warn("client", "asking for allocations failed: {}", err.what);
+  log::warn("client", "asking for allocations failed", {{"error", err}});
   actor::send_self_after(self_, workload::with_jitter(pause, parts_.random), WatchDue{});
 }
 

@@ -51,17 +51,17 @@ public:
     static_assert(std::is_same_v<Reply, ReplyOf<Handle, Request>>);
     auto share = enter();  // Until the callback has run.
     if (!share) {
-      guarded("gateway", [&] {
+      guarded("agent", [&] {
         done(Result<Reply>{Error{Errc::overloaded, "too many questions are open"}});
       });
       return;
     }
     ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), priority},
          .then = on_reply<Reply>([done, share](Reply& reply) mutable {
-           guarded("gateway", [&] { done(Result<Reply>{std::move(reply)}); });
+           guarded("agent", [&] { done(Result<Reply>{std::move(reply)}); });
          }),
          .failed = [done, share](const Error& error) mutable {
-           guarded("gateway", [&] { done(Result<Reply>{error}); });
+           guarded("agent", [&] { done(Result<Reply>{error}); });
          }});
   }
 

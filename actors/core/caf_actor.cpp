@@ -29,14 +29,15 @@ caf::error log_exception(caf::scheduled_actor* self, std::exception_ptr& thrown)
     std::rethrow_exception(thrown);
   } catch (...) {
     const auto reason = thrown_now();
-    log::error(self->name(), "ended by an exception: {}", reason.what);
+    log::error("actor", "ended by an exception", {{"actor", self->name()}, {"error", reason}});
     return to_caf(reason);
   }
 }
 
 caf::result<caf::message> log_unexpected(caf::scheduled_actor* self, caf::message_view& message) {
-  log::error(self->name(), "unexpected message: {}",
-             caf::to_string(message.move_content_to_message()));
+  log::error(
+      "actor", "unexpected message",
+      {{"actor", self->name()}, {"message", caf::to_string(message.move_content_to_message())}});
   return caf::sec::unexpected_message;
 }
 
@@ -65,7 +66,8 @@ CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const 
   set_default_handler(log_unexpected);
   set_exit_handler([this](caf::exit_msg& message) { told_to_exit(message); });
   set_error_handler([this](caf::error& err) {
-    log::error(stats_.name, "ended by an unhandled error: {}", from_caf(err).what);
+    log::error("actor", "ended by an unhandled error",
+               {{"actor", stats_.name}, {"error", from_caf(err)}});
     quit(std::move(err));
   });
   set_exception_handler([this](std::exception_ptr& thrown) { return log_exception(this, thrown); });
@@ -217,7 +219,8 @@ caf::result<Mail> CafActor::take_unknown(Mail& mail) {
   } else if (const auto* begun = mail.get<BegunAgain>()) {
     tell_of({.source = begun->child, .crashed = true, .restarted = true, .reason = begun->reason});
   } else {
-    log::error(stats_.name, "unexpected message: {}", boost::core::demangle(mail.type().name()));
+    log::error("actor", "unexpected message",
+               {{"actor", stats_.name}, {"message", boost::core::demangle(mail.type().name())}});
     return caf::sec::unexpected_message;
   }
   return caf::delegated<Mail>{};
@@ -250,7 +253,8 @@ bool CafActor::may_begin_again() {
 }
 
 void CafActor::begin_again(const Error& reason) {
-  log::error(stats_.name, "begins anew after an exception: {}", reason.what);
+  log::error("actor", "begins anew after an exception",
+             {{"actor", stats_.name}, {"error", reason}});
   ++incarnation_;
   stats_.restarts.fetch_add(1, std::memory_order_relaxed);
   stop_children();
@@ -294,7 +298,8 @@ void CafActor::other_ended(const caf::down_msg& message) {
   const auto reason = crashed ? from_caf(message.reason) : Error{};
   const bool must_end = !child.empty() && child.mapped().policy != Policy::report;
   if (crashed && must_end && !outlives_children_) {
-    log::error(stats_.name, "ends, because {} has ended: {}", child.mapped().name, reason.what);
+    log::error("actor", "ends, because an actor that it needs has ended",
+               {{"actor", stats_.name}, {"child", child.mapped().name}, {"error", reason}});
     return quit(to_caf(reason.within(child.mapped().name)));
   }
   tell_of({.source = {message.source.id()}, .crashed = crashed, .reason = reason});
@@ -304,7 +309,8 @@ void CafActor::tell_of(const Down& down) {
   if (on_down_)
     run(incarnation_, [&] { std::function<void(const Down&)>{on_down_}(down); });
   else if (down.crashed && !down.restarted)
-    log::warn(stats_.name, "an actor of its own has ended: {}", down.reason.what);
+    log::warn("actor", "an actor of its own has ended",
+              {{"actor", stats_.name}, {"error", down.reason}});
 }
 
 void CafActor::told_to_exit(caf::exit_msg& message) {

@@ -9,11 +9,12 @@ namespace nomad::plugin {
 
 void gather_facts(Questions& questions,
                   const std::shared_ptr<PluginFacts>& facts,
-                  const std::string& title,
+                  const std::string& plugin,
                   const std::string& fingerprinter,
                   const std::function<void()>& then) {
-  const auto failed = [title, fingerprinter](const Error& err) {
-    log::warn("plugin", "{}: fingerprinter {} failed: {}", title, fingerprinter, err.what);
+  const auto failed = [plugin, fingerprinter](const Error& err) {
+    log::warn("plugin", "a fingerprint failed",
+              {{"plugin", plugin}, {"fingerprint", fingerprinter}, {"error", err}});
   };
   questions.ask(
       [&](schema::plugin::Frame::Builder frame) { frame.setGatherFacts(text(fingerprinter)); },

@@ -11,10 +11,10 @@
 namespace nomad::plugin {
 
 /// Asks it, and keeps what it gives, or says in the log why nothing is kept. `then` follows in any
-/// case. `title` is whom the log names.
+/// case. `plugin` is its name.
 void gather_facts(Questions& questions,
                   const std::shared_ptr<PluginFacts>& facts,
-                  const std::string& title,
+                  const std::string& plugin,
                   const std::string& fingerprinter,
                   const std::function<void()>& then);
 

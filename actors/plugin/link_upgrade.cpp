@@ -159,7 +159,8 @@ void LinkState::next_reaped(const link_event::ReapDue& msg) {
 /// The present one goes on; or begins anew, if it has been asked to end.
 void LinkState::drop_next(const Error& why) {
   const auto dropped = std::exchange(next_, {});
-  log::error("plugin", "{} goes on as it was: {}", title(), why.what);
+  log::error("plugin", "the plugin goes on as it was",
+             {{"plugin", options().name}, {"error", why}});
   if (replacing_ && life_.runs() && !stops_) {
     replacing_ = false;
     if (state_ == PluginState::running) waiting_.admit();
@@ -188,8 +189,10 @@ void LinkState::take_over() {
   reconfiguring_ = next.promise;
   life_ = std::move(next.life);
   begin_anew();
-  log::info("plugin", "{} {} follows {}", title(), view(next.declaration->getVersion()),
-            view(memory_->earlier->declaration->getVersion()));
+  log::info("plugin", "another version has taken over",
+            {{"plugin", options().name},
+             {"version", view(next.declaration->getVersion())},
+             {"previous", view(memory_->earlier->declaration->getVersion())}});
   enter_api();
   update([&](PluginStatus& status) {
     status.pid = next.pid;
@@ -205,8 +208,10 @@ void LinkState::take_over() {
 bool LinkState::fall_back(const std::string& why) {
   if (!memory_->earlier) return false;
   auto earlier = *std::exchange(memory_->earlier, {});
-  log::error("plugin", "{}: what was to follow has failed: {}; {} begins anew", title(), why,
-             view(earlier.declaration->getVersion()));
+  log::error("plugin", "what was to follow has failed; the earlier version begins anew",
+             {{"plugin", options().name},
+              {"version", view(earlier.declaration->getVersion())},
+              {"error", why}});
   memory_->options.make_peer = std::move(earlier.make_peer);
   memory_->options.config = std::move(earlier.config);
   memory_->options.places = std::move(earlier.places);

@@ -129,7 +129,8 @@ std::uint64_t PluginDrivers::ask_to_recover(const std::shared_ptr<Round>& round,
   const bool has_ended = !task.ended_run.empty()
                          && view(task.recovery->getRecoverTask().getRunId()) == task.ended_run;
   const auto lost = [this, driver](Round& of, const std::string& why) {
-    log::error("plugin", "driver {} begins anew, for a task was not found: {}", driver, why);
+    log::error("plugin", "a driver begins anew, for a task was not found",
+               {{"driver", driver}, {"error", why}});
     auto& served = served_[driver];
     if (served.has_asked) actor::kill(std::exchange(served, {}).actor);
     of.close();

@@ -124,8 +124,8 @@ void LinkState::reaped(const ReapDue& msg) {
   if (fall_back(*why)) return spawn();
   if (!memory_->declaration) return refuse(*why, true);  // It has never worked.
   const auto delay = delay_.after(life_.lived(now()));
-  log::error("plugin", "{}: its process ended: {}; another follows in {}", title(), *why,
-             format_duration(delay));
+  log::error("plugin", "the plugin's process ended; another follows",
+             {{"plugin", options().name}, {"delay", format_duration(delay)}, {"error", *why}});
   update([](PluginStatus& status) { ++status.restarts; });
   set_state(PluginState::restarting, *why);
   actor::send_self_after(self_, delay, RespawnDue{msg.life});
@@ -150,11 +150,11 @@ void LinkState::refuse(const std::string& why, bool may_pass) {
   retries_ = may_pass;
   if (may_pass) {
     const auto delay = delay_.after(life_.lived(now()));
-    log::error("plugin", "{} is refused: {}; it is tried again in {}", title(), why,
-               format_duration(delay));
+    log::error("plugin", "the plugin is refused, and tried again",
+               {{"plugin", options().name}, {"delay", format_duration(delay)}, {"error", why}});
     actor::send_self_after(self_, delay, RespawnDue{life_.number()});
   } else {
-    log::error("plugin", "{} is refused: {}", title(), why);
+    log::error("plugin", "the plugin is refused", {{"plugin", options().name}, {"error", why}});
   }
   set_state(PluginState::refused, why);
   forget_names();
@@ -366,7 +366,8 @@ void LinkState::configured() {
 
 void LinkState::runs() {
   recovers_ = false;
-  log::info("plugin", "{} {} runs", title(), view(memory_->declaration->getVersion()));
+  log::info("plugin", "the plugin runs",
+            {{"plugin", options().name}, {"version", view(memory_->declaration->getVersion())}});
   set_state(PluginState::running);
   for (const auto fingerprinter : memory_->declaration->getFingerprinters())
     actor::send_self(self_, FactsDue{life_.number(), copy(fingerprinter.getName())});
@@ -404,10 +405,11 @@ void LinkState::facts_due(const FactsDue& msg) {
   Nanoseconds interval{0};
   for (const auto each : memory_->declaration->getFingerprinters())
     if (view(each.getName()) == msg.fingerprinter) interval = Nanoseconds{each.getInterval()};
-  gather_facts(questions_, options().facts, title(), msg.fingerprinter, [this, msg, interval] {
-    if (interval.count() > 0)
-      actor::send_self_after(self_, std::max<Nanoseconds>(1s, interval), FactsDue{msg});
-  });
+  gather_facts(
+      questions_, options().facts, options().name, msg.fingerprinter, [this, msg, interval] {
+        if (interval.count() > 0)
+          actor::send_self_after(self_, std::max<Nanoseconds>(1s, interval), FactsDue{msg});
+      });
 }
 
 // -- whether it lives -----------------------------------------------------------------------------

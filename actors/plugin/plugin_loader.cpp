@@ -183,9 +183,9 @@ Result<> read_token(const config::AgentConfig& config,
   settings.token = NOMAD_TRY(config::token_of(settings));
   if (config.acl.enabled && settings.token.empty() && !settings.api.empty())
     log::warn("plugin",
-              "plugin {} has an api block without a token: with ACLs on it may do no more than the "
+              "a plugin has an api block without a token: with ACLs on it may do no more than the "
               "anonymous policy allows",
-              name);
+              {{"plugin", name}});
   return {};
 }
 
@@ -245,7 +245,8 @@ Result<std::optional<client::PluginCatalog>> PluginLoader::reload(
       ++each;
       continue;
     }
-    log::info("plugin", "plugin {} is gone from {} and ends", each->name, directory_);
+    log::info("plugin", "the plugin is gone from the directory, and ends",
+              {{"plugin", each->name}, {"path", directory_}});
     leaving_.push_back(std::move(*each));
     each = loaded_.erase(each);
     has_changed_ = true;
@@ -274,14 +275,15 @@ void PluginLoader::look(const actor::Owner& owner,
     auto settings = block.empty() ? config::PluginBlock{} : block.mapped();
     const auto read = read_token(config, file.name, settings);
     if (!file.older.empty())
-      log::info("plugin", "plugin {} is that of {}, and not that of {}", file.name, file.path,
-                file.older);
+      log::info("plugin", "two files are the plugin's: the newer one is used",
+                {{"plugin", file.name}, {"path", file.path}, {"previous", file.older}});
     const auto known = std::ranges::find(loaded_, file.name, &Loaded::name);
     if (known != loaded_.end()) {
       if (read)
         reconfigure(config, *known, file, settings);
       else
-        log::error("plugin", "plugin {} stays as it was: {}", known->name, read.error().what);
+        log::error("plugin", "the plugin stays as it was",
+                   {{"plugin", known->name}, {"error", read.error()}});
       continue;
     }
     states_->update(file.name, [&](PluginStatus& status) {
@@ -350,8 +352,9 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
       = file.path == known.path && file.refusal.empty() && known.copy->is_of(file.path);
   if (is_same && !is_refused && known.settings == settings) return;
   const auto keeps = [&](const Error& err) {
-    log::error("plugin", "plugin {} keeps its {}: {}", known.name,
-               is_same ? "configuration" : "version", err.what);
+    log::error("plugin",
+               is_same ? "the plugin keeps its configuration" : "the plugin keeps its version",
+               {{"plugin", known.name}, {"error", err}});
   };
   auto copy = take_file(file, config, settings);
   if (!copy) return keeps(copy.error());
@@ -420,7 +423,7 @@ bool PluginLoader::is_entered(const Loaded& each, const Declarations& present) {
 }
 
 void PluginLoader::refuse(const std::string& name, const std::string& problem) {
-  log::error("plugin", "plugin {} is refused: {}", name, problem);
+  log::error("plugin", "the plugin is refused", {{"plugin", name}, {"error", problem}});
   states_->update(name, [&](PluginStatus& status) {
     status.state = PluginState::refused;
     status.problem = problem;
@@ -491,7 +494,8 @@ void PluginLoader::end(std::vector<Loaded> those) {
     self.request(each.link, 3s, plugin_link::Stop{})
         .receive([](plugin_link::Stopped) {},
                  [&each](const Error& err) {
-                   log::warn("plugin", "plugin {} did not end in order: {}", each.name, err.what);
+                   log::warn("plugin", "the plugin did not end in order",
+                             {{"plugin", each.name}, {"error", err}});
                  });
   for (const auto& each : those)
     actor::kill(each.link);

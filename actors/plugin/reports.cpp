@@ -12,7 +12,7 @@ namespace nomad::plugin {
 
 void Reports::line(log::Level level, std::string_view text, std::chrono::nanoseconds now) {
   if (!lines_.take(now)) return dropped(1);
-  if (log::enabled(level)) log::write(level, "plugin", fmt::format("{}: {}", plugin_, said(text)));
+  if (log::enabled(level)) log::write(level, "plugin", said(text), {{"plugin", plugin_}});
 }
 
 void Reports::dropped(std::uint64_t lines) {

@@ -103,8 +103,9 @@ void ask_for_checkpoint(Self self) {
   using Copy = storage::CheckpointPace::Copy;
   auto& state = self->state;
   // Writes go on after a failure; before the write-ahead log outgrows its bound, one waits itself.
-  const auto failed
-      = [](const Error& err) { log::warn("raft", "checkpoint failed: {}", err.what); };
+  const auto failed = [](const Error& err) {
+    log::warn("raft", "a checkpoint of the log failed", {{"error", err}});
+  };
   const auto step = state.pace.next(state.log->wal_pages());
   if (step == Copy::finish)
     if (const auto finished = state.log->finish_checkpoint(); !finished) failed(finished.error());
@@ -142,7 +143,7 @@ void take_reserve(Self self, const LogWriterListener& listener) {
       make_room(self, listener, taken.error());
     return;
   }
-  if (!taken) log::warn("raft", "no reserve for a full disk: {}", taken.error().what);
+  if (!taken) log::warn("raft", "no space is reserved for a full disk", {{"error", taken.error()}});
   if (std::exchange(state.full, false))
     actor::send_urgent(self, listener, log_writer::RoomChanged{});
 }

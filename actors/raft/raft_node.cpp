@@ -189,7 +189,7 @@ void NodeState::step(Input input) {
 
 void NodeState::carry_out(Outputs out) {
   for (const auto& notice : out.notices)
-    log::info("raft", "{}", notice);
+    log::info("raft", notice);
   if (out.fatal) return stop(*out.fatal, true);
   if (out.write) self_->send(writer_, log_writer::Write{out.write_seq, std::move(*out.write)});
   if (out.truncate_through > 0)
@@ -396,7 +396,7 @@ void NodeState::on_room(const std::optional<Error>& lacking) {
                        fmt::format("server \"{}\" is read-only: no space left on its disk ({}); it "
                                    "takes writes again when {} MiB are free",
                                    parts_.options.self, lacking->what, free_mib_to_go_on)};
-    log::error("raft", "ALARM: {}", read_only_->what);
+    log::error("raft", fmt::format("ALARM: {}", read_only_->what));
   } else {
     log::info("raft", "the disk has room again: writes are taken");
   }
@@ -412,7 +412,8 @@ void NodeState::hand_over() {
     return;
   may_hand_over_ = now + hand_over_pause;
   auto out = core_->step(now, TransferTo{});
-  if (!*out.proposed) log::warn("raft", "cannot hand over: {}", out.proposed->error().what);
+  if (!*out.proposed)
+    log::warn("raft", "cannot transfer the leadership", {{"error", out.proposed->error()}});
   carry_out(std::move(out));
 }
 
@@ -420,7 +421,7 @@ void NodeState::stop(const Error& reason, bool is_failure) {
   if (std::exchange(stopped_, true)) return;
   release(reason);
   if (is_failure) {
-    log::error("raft", "stopping: {}", reason.what);
+    log::error("raft", "stopping", {{"error", reason}});
     self_->quit(reason);
   } else {
     self_->quit();
@@ -513,7 +514,7 @@ void NodeState::install(const SnapshotMeta& meta, const snapshotter::Arrived& ar
                applied_ = meta.index;
                snapshots_.installed(meta.index);
                proposals_.note_members(meta.configuration);
-               log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
+               log::info("raft", "installed the leader's snapshot", {{"index", meta.index}});
                step(SnapshotInstalled{.meta = meta, .bytes = bytes, .ok = true});
                if (!stopped_) snapshots_.take_if_due();
              });

@@ -21,12 +21,12 @@ public:
     if (outcome) {
       ++counters_->sent;
       if (!counters_->reachable.exchange(true))
-        log::info("raft", "server {} can be reached again", id_);
+        log::info("raft", "a server can be reached again", {{"peer", id_}});
       return;
     }
     ++counters_->lost;
     if (counters_->reachable.exchange(false))
-      log::warn("raft", "server {} cannot be reached: {}", id_, outcome.error().what);
+      log::warn("raft", "a server cannot be reached", {{"peer", id_}, {"error", outcome.error()}});
     if (lane != Lane::urgent) tell_unreachable();
   }
 

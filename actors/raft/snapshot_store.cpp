@@ -76,7 +76,7 @@ void SnapshotStore::saved(const SnapshotMeta& meta, const snapshotter::Saved& sa
   if (meta.index > index_) {
     index_ = meta.index;
     ++parts_.counters->snapshots;
-    log::info("raft", "saved a snapshot of {} bytes up to index {}", saved.bytes, meta.index);
+    log::info("raft", "saved a snapshot", {{"index", meta.index}, {"bytes", saved.bytes}});
     const auto trailing = parts_.options.trailing_entries;
     const auto through = meta.index > trailing ? meta.index - trailing : 0;
     NOMAD_FAILPOINT("raft.before_truncation");
@@ -102,7 +102,7 @@ void SnapshotStore::answer_askers(const SnapshotTaken& taken) {
 void SnapshotStore::fail(const Error& reason) {
   saving_ = false;
   failed_ = true;
-  log::error("raft", "could not save a snapshot: {}", reason.what);
+  log::error("raft", "could not save a snapshot", {{"error", reason}});
   for (auto& asker : std::exchange(askers_, {}))
     actor::answer(asker.promise, Result<SnapshotTaken>{reason});
 }
@@ -126,7 +126,7 @@ void SnapshotStore::fetch(const ChunkFetch& fetch) {
                                     .data = std::move(part.data)});
           },
           [this, fetch](const Error& err) {
-            log::error("raft", "cannot read a snapshot for another server: {}", err.what);
+            log::error("raft", "cannot read a snapshot for another server", {{"error", err}});
             node_.step(ChunkFetched{
                 .peer = fetch.peer, .index = fetch.index, .offset = fetch.offset, .data = {}});
           });
@@ -142,7 +142,7 @@ void SnapshotStore::store(StoreChunk& chunk) {
                 snapshotter::StorePart{meta, chunk.offset, std::move(chunk.data)})
       .then([stored](snapshotter::Stored answer) { stored(answer.size); },
             [stored](const Error& err) {
-              log::error("raft", "cannot store an arriving snapshot: {}", err.what);
+              log::error("raft", "cannot store a snapshot from the leader", {{"error", err}});
               stored(0);
             });
 }
@@ -154,7 +154,7 @@ void SnapshotStore::finish(const SnapshotMeta& meta) {
             if (!stopped_) node_.install(meta, arrived);
           },
           [this, meta](const Error& err) {
-            log::error("raft", "an arrived snapshot is refused: {}", err.what);
+            log::error("raft", "refused a snapshot from the leader", {{"error", err}});
             node_.step(SnapshotInstalled{.meta = meta, .bytes = 0, .ok = false});
           });
 }

@@ -1,5 +1,8 @@
 #include "actors/raft/snapshotter.hpp"
 
+#include <cerrno>
+#include <cstring>
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,7 +22,7 @@ constexpr int niceness = 5;
 /// The actor has this thread to itself. A snapshot has time; whoever waits for a write has none.
 void give_way() {
   if (setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness) != 0)
-    log::warn("raft", "{}", errno_error("cannot lower the priority of snapshots", errno).what);
+    log::warn("raft", "cannot lower the priority of snapshots", {{"error", std::strerror(errno)}});
 }
 
 struct SnapshotterState {

@@ -45,7 +45,7 @@ Result<> restore_snapshot(const RaftOptions& options, Fsm& fsm, StartState& star
   NOMAD_TRY(fsm.restore(*reader, newest.index));
   start.snapshot = reader->meta();
   start.snapshot_bytes = bytes;
-  log::info("raft", "restored the snapshot up to index {}", newest.index);
+  log::info("raft", "restored the snapshot", {{"index", newest.index}});
   return {};
 }
 
@@ -59,8 +59,8 @@ Result<> reset_log_behind_snapshot(storage::RaftLog& log, const SnapshotMeta& sn
     replaced = at.front().term != snapshot.term;
   }
   if (!replaced) return {};
-  log::warn("raft", "the log ends before or differs from the snapshot at index {}: it starts anew",
-            snapshot.index);
+  log::warn("raft", "the log ends before the snapshot or differs from it: it starts anew",
+            {{"index", snapshot.index}});
   LogWrite write;
   write.reset_to = snapshot.index;
   return log.write(write);
@@ -201,8 +201,8 @@ Result<> save_recovered(storage::RaftLog& log,
   auto writer = NOMAD_TRY(storage::SnapshotWriter::create(snapshot_directory(options), meta));
   NOMAD_TRY(fsm.snapshot()->write(*writer));
   NOMAD_TRY(writer->finish());
-  log::warn("raft", "recovered by peers.json at index {}: cluster {} of {} servers", last,
-            next.cluster_id, next.members.size());
+  log::warn("raft", "recovered by peers.json",
+            {{"index", last}, {"cluster", next.cluster_id}, {"count", next.members.size()}});
   return {};
 }
 
@@ -219,7 +219,7 @@ Result<> recover(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
   if (!is_recovered(start, next))
     NOMAD_TRY(save_recovered(log, options, fsm, start, next));
   else
-    log::warn("raft", "peers.json names the members that the snapshot at index {} has", last);
+    log::warn("raft", "peers.json names the members that the snapshot has", {{"index", last}});
   // Also when only this was left to do: entries that name the old members must not reach others.
   LogWrite write;
   write.reset_to = last;
@@ -242,8 +242,8 @@ Result<StartedRaft> start_raft(const actor::Owner& owner,
   storage::Reserve{log_path(options) + ".reserve"}.give_back();
   const bool accepts = std::filesystem::exists(accepts_path(options));
   if (accepts)
-    log::warn("raft", "\"{}\": the log is taken as it is, whatever its mark said",
-              accepts_path(options));
+    log::warn("raft", "the log is taken as it is, whatever its mark said",
+              {{"path", accepts_path(options)}});
   auto log = NOMAD_TRY(storage::RaftLog::open(log_path(options), {.accept_as_is = accepts}));
   NOMAD_TRY(recover(log, options, *fsm));
   auto start = NOMAD_TRY(load(log, options, *fsm));

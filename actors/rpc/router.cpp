@@ -104,10 +104,13 @@ void refuse(access::Authenticator& authenticator,
 
 void log_refusal(const MethodInfo& method, const Caller& caller, const std::string& own_region) {
   const bool is_foreign = caller.is_server() && caller.peer->region != own_region;
-  log::warn("rpc", "refusing {} of {} ({}): {}", method.name, caller.describe(), caller.remote,
-            is_foreign ? fmt::format("it is a server of region \"{}\", this is \"{}\"",
-                                     caller.peer->region, own_region)
-                       : "it may not call that");
+  log::warn("rpc", "refused a request",
+            {{"method", method.name},
+             {"peer", caller.describe()},
+             {"address", caller.remote},
+             {"error", is_foreign ? fmt::format("it is a server of region \"{}\", this is \"{}\"",
+                                                caller.peer->region, own_region)
+                                  : "it may not call that"}});
 }
 
 }  // namespace
@@ -123,7 +126,8 @@ void MethodRouter::serve(const net::RpcPeer& peer, Inbound inbound) const {
   const auto* method = find_method(number);
   const auto found = handlers_.find(number);
   if (method == nullptr || found == handlers_.end()) {
-    log::warn("rpc", "refusing method {} of {}: nobody serves it here", number, caller.describe());
+    log::warn("rpc", "refused a request: nobody serves its method here",
+              {{"method", number}, {"peer", caller.describe()}});
     return inbound.reply(no_such_method(method, number));
   }
   if (!may_call(caller, method->access, region_)) {

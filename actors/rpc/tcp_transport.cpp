@@ -341,8 +341,8 @@ void serve(const MethodRouter& router, net::RpcResponder given) {
   const auto responder = std::make_shared<net::RpcResponder>(std::move(given));
   auto envelope = envelope_of(*responder, router.region());
   if (!envelope) {
-    log::warn("rpc", "refusing a request of {}: {}", responder->connection()->peer().remote,
-              envelope.error().what);
+    log::warn("rpc", "refused a request",
+              {{"peer", responder->connection()->peer().remote}, {"error", envelope.error()}});
     return responder->fail(envelope.error());
   }
   Inbound inbound;
@@ -404,7 +404,8 @@ Result<TcpTransport> TcpTransport::start(const actor::Owner& owner,
   transport.parts_->address = NOMAD_TRY(transport.parts_->network->listen(options.listen));
   if (options.also_listen.empty()) return transport;
   if (const auto second = transport.parts_->network->listen(options.also_listen); !second)
-    log::warn("rpc", "not listening on {}: {}", options.also_listen, second.error().what);
+    log::warn("rpc", "cannot listen on the second address",
+              {{"address", options.also_listen}, {"error", second.error()}});
   return transport;
 }
 

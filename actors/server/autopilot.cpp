@@ -81,7 +81,7 @@ struct AutopilotState {
             },
             [this](const Error& err) {
               looking = false;
-              log::warn("autopilot", "the log does not say how it is: {}", err.what);
+              log::warn("autopilot", "the status of the log is not known", {{"error", err}});
             });
   }
 
@@ -104,7 +104,8 @@ struct AutopilotState {
 
   void make(const raft::MemberChange& change) {
     if (std::exchange(changing, true)) return;
-    log::info("autopilot", "{} server {} {}", verb(change.action), change.id, change.address);
+    log::info("autopilot", "changing the members of the cluster",
+              {{"action", verb(change.action)}, {"peer", change.id}, {"address", change.address}});
     self->request(raft, patience, raft::ChangeMember{change})
         .then(
             [this](const raft::Applied&) {
@@ -113,7 +114,8 @@ struct AutopilotState {
             },
             [this, change](const Error& err) {
               changing = false;
-              log::warn("autopilot", "{} server {}: {}", verb(change.action), change.id, err.what);
+              log::warn("autopilot", "the members of the cluster stay as they were",
+                        {{"action", verb(change.action)}, {"peer", change.id}, {"error", err}});
             });
   }
 
@@ -121,7 +123,8 @@ struct AutopilotState {
   void found_cluster() {
     std::string why;
     const auto founders = cluster::founders(*members, options.self, &why);
-    if (founders.empty() && why != told_why) log::info("autopilot", "no cluster yet: {}", why);
+    if (founders.empty() && why != told_why)
+      log::info("autopilot", "there is no cluster yet", {{"error", why}});
     told_why = why;
     if (founders.empty() || std::exchange(changing, true)) return;
     raft::Configuration configuration;
@@ -129,13 +132,13 @@ struct AutopilotState {
       configuration.members.push_back(
           {.id = server.id, .address = server.rpc_address, .voter = true});
     configuration.cluster_id = raft::new_cluster_id(configuration.members);
-    log::info("autopilot", "founding cluster {} of {} servers", configuration.cluster_id,
-              founders.size());
+    log::info("autopilot", "founding the cluster",
+              {{"cluster", configuration.cluster_id}, {"count", founders.size()}});
     self->request(raft, patience, raft::BootstrapCluster{configuration})
         .then([this](const raft::Applied&) { changing = false; },
               [this](const Error& err) {
                 changing = false;
-                log::warn("autopilot", "founding the cluster: {}", err.what);
+                log::warn("autopilot", "could not found the cluster", {{"error", err}});
               });
   }
 

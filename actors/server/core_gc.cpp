@@ -69,7 +69,7 @@ void on_written(GcPointer self, const Result<Committed>& committed) {
   auto& state = self->state;
   state.garbage.pop_front();
   if (committed) return write_first(self);
-  log::warn("core_gc", "what is left is looked for again later: {}", committed.error().what);
+  log::warn("gc", "what is left is collected later", {{"error", committed.error()}});
   state.garbage.clear();
   state.searches.clear();
 }
@@ -96,10 +96,11 @@ void collect(GcPointer self, cluster::GcKinds kinds) {
 void abandon_restore(GcPointer self, const state::Snapshot& snapshot) {
   const auto id = cluster::restore_under_way(snapshot);
   if (id.empty()) return;
-  log::warn("core_gc", "the restore of a snapshot ended with its leader: its rows are dropped");
+  log::warn("gc", "the restore of a snapshot ended with its leader: its rows are dropped");
   self->state.writes->propose(cluster::abandon_restore(id), [](const Result<Committed>& dropped) {
     if (!dropped && !cluster::is_abandoned(dropped.error()))
-      log::warn("core_gc", "the next leader has to drop them: {}", dropped.error().what);
+      log::warn("gc", "the next leader has to drop the rows of a restore",
+                {{"error", dropped.error()}});
   });
 }
 

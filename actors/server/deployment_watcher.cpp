@@ -100,12 +100,13 @@ struct WatcherState {
   }
 
   void write(const cluster::NextDeploymentCommand& step) {
-    log::debug("deployment_watcher", "deployment {}: {}", short_id(id), step.reason);
+    log::debug("deployment", step.reason, {{"deployment", id}});
     is_writing = true;
     writes->propose(step.command, [this](const Result<Committed>& committed) {
       is_writing = false;
       if (committed) return look_soon();
-      log::warn("deployment_watcher", "deployment {}: {}", short_id(id), committed.error().what);
+      log::warn("deployment", "a change of the deployment was not written",
+                {{"deployment", id}, {"error", committed.error()}});
       look_after(retry_delay);
     });
   }

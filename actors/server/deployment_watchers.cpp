@@ -86,8 +86,8 @@ struct WatchersState {
     const auto& id = entry.mapped();
     watchers.erase(id);
     if (!down.crashed) return;
-    log::error("deployment_watcher", "the watcher of deployment {} failed: {}; another one follows",
-               short_id(id), down.reason.what);
+    log::error("deployment", "what watches the deployment failed; another one follows",
+               {{"deployment", id}, {"error", down.reason}});
     actor::send_self_after(self, watch_again_after, WatchAgain{id, term});
   }
 };

@@ -208,7 +208,8 @@ struct BrokerState {
     const bool wanted = store->snapshot().scheduler_configuration()->getPauseEvalBroker();
     if (wanted == paused) return true;
     paused = wanted;
-    log::info("eval_broker", "{} by the scheduler configuration", paused ? "paused" : "goes on");
+    log::info("broker", paused ? "paused by the scheduler configuration"
+                               : "goes on by the scheduler configuration");
     forget();
     if (!paused) establish();
     return false;
@@ -268,7 +269,8 @@ struct BrokerState {
   void settle(const std::string& id, const std::string& token) {
     refusals.erase(id);
     if (auto done = queue.ack(id, token, now()); !done)
-      log::warn("eval_broker", "evaluation {}: {}", short_id(id), done.error().what);
+      log::warn("broker", "the evaluation was not acknowledged",
+                {{"eval", id}, {"error", done.error()}});
   }
 
   void arm() {
@@ -313,8 +315,8 @@ struct BrokerState {
     write(changed,
           [this, again = CancelAgain{ids, std::string{why}, term}](const Result<Committed>& done) {
             if (done || again.term != term) return;
-            log::warn("eval_broker", "{} evaluations could not be canceled: {}", again.ids.size(),
-                      done.error().what);
+            log::warn("broker", "evaluations could not be canceled",
+                      {{"count", again.ids.size()}, {"error", done.error()}});
             actor::send_self_after(self, cancel_again_after, again);
           });
   }
@@ -347,8 +349,8 @@ struct BrokerState {
     follow_up->setPreviousEval(eval->getId());
     follow_up->setCreateTime(unix_now());
     follow_up->setModifyTime(unix_now());
-    log::warn("eval_broker", "evaluation {} of job {} was delivered too often; another one follows",
-              short_id(id), copy(eval->getJobId()));
+    log::warn("broker", "the evaluation was delivered too often; another one follows",
+              {{"eval", id}, {"job", view(eval->getJobId())}});
     write({failed.freeze(), follow_up.freeze()},
           [this, id, token](const Result<Committed>& written) {
             if (written) settle(id, token);
@@ -407,7 +409,7 @@ struct BrokerState {
   /// More was applied than the broker could be told of: the state has all of it. What workers have
   /// stays theirs: of one that waits for its plan nothing may be delivered once more.
   void begin_anew() {
-    log::warn("eval_broker", "too far behind what is applied: it takes in the state anew");
+    log::warn("broker", "too far behind what is applied: it takes in the state anew");
     queue.clear_undelivered();
     blocked.clear();
     std::erase_if(refusals, [this](const auto& each) { return !queue.outstanding(each.first); });
@@ -434,8 +436,8 @@ struct BrokerState {
     });
     writes->propose(command, [](const Result<Committed>& done) {
       if (!done)
-        log::warn("eval_broker", "the default scheduler configuration was not written: {}",
-                  done.error().what);
+        log::warn("broker", "the default scheduler configuration was not written",
+                  {{"error", done.error()}});
     });
   }
 
@@ -448,8 +450,8 @@ struct BrokerState {
     if (timer != round) return;
     armed.reset();
     for (const auto& id : queue.advance(now()))
-      log::warn("eval_broker", "evaluation {} was not settled in time; delivering it again",
-                short_id(id));
+      log::warn("broker", "the evaluation was not settled in time; delivering it again",
+                {{"eval", id}});
     work();
   }
 

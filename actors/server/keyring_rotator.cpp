@@ -121,8 +121,8 @@ struct KeyringRotatorState {
     const auto now = self->now();
     const auto told = told_at.find(what);
     if (told != told_at.end() && now < told->second + complaint_pause) is_worth_saying = false;
-    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring",
-               what + ": " + why);
+    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring", what,
+               {{"error", why}});
     if (is_worth_saying) told_at[what] = now;
   }
 

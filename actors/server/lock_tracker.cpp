@@ -102,9 +102,8 @@ struct LockTrackerState {
     const auto end = due.variable.find('\0');
     const auto ns = due.variable.substr(0, end);
     const auto path = due.variable.substr(std::min(end, due.variable.size() - 1) + 1);
-    log::info("locks",
-              "the lock of variable \"{}\" in namespace \"{}\" was not renewed: it is lifted", path,
-              ns);
+    log::info("locks", "the lock of a variable was not renewed: it is lifted",
+              {{"namespace", ns}, {"path", path}});
     writes->propose(
         cluster::release_lock(ns, path, due.id, unix_now(), due.index),
         [this, due, ns, path](const Result<Committed>& done) {
@@ -113,10 +112,11 @@ struct LockTrackerState {
           arm();
           // Its holder may have given it up meanwhile, have taken it again, or have written.
           if (done.error().code == Errc::conflict || done.error().code == Errc::not_found) return;
-          log::warn("locks",
-                    "lifting the lock of variable \"{}\" in namespace \"{}\": {}; tried "
-                    "again in {} s",
-                    path, ns, done.error().what, cluster::LockTimers::retry_after.count());
+          log::warn("locks", "the lock of a variable could not be lifted, and is tried again",
+                    {{"namespace", ns},
+                     {"path", path},
+                     {"delay", format_duration(cluster::LockTimers::retry_after)},
+                     {"error", done.error()}});
         });
   }
 };

@@ -59,7 +59,8 @@ struct DispatcherState {
     const auto snapshot = store->snapshot();
     schedule.sync(snapshot, now() / second);
     for (const auto& launch : schedule.missed(snapshot, now() / second)) {
-      log::info("periodic", "job {} missed a launch; it is launched now", launch.job_id);
+      log::info("periodic", "the job missed a launch; it is launched now",
+                {{"job", launch.job_id}});
       this->launch(launch);
     }
     arm();
@@ -101,7 +102,8 @@ struct DispatcherState {
     if (!job) return;
     if (job->getPeriodic().getProhibitOverlap()
         && cluster::has_running_child(snapshot, launch.ns, launch.job_id)) {
-      log::info("periodic", "job {} is not launched: its last launch still runs", launch.job_id);
+      log::info("periodic", "the job is not launched: its last launch still runs",
+                {{"job", launch.job_id}});
       return;
     }
     // The child's id holds the time, so the same launch can't happen twice.
@@ -123,7 +125,7 @@ struct DispatcherState {
   }
 
   static void warn(const std::string& id, const Error& error) {
-    log::warn("periodic", "job {} is not launched: {}", id, error.what);
+    log::warn("periodic", "the job is not launched", {{"job", id}, {"error", error}});
   }
 };
 

@@ -138,18 +138,18 @@ struct ApplierState {
 
   void note_rejections(const scheduler::Plan& plan, const scheduler::PlanVerdict& verdict) {
     for (const auto& [node, why] : verdict.rejected_nodes) {
-      log::info("plan_applier", "plan for evaluation {} rejected on node {}: {}",
-                short_id(plan.eval_id), short_id(node), why);
+      log::info("plan", "the plan is rejected for a node",
+                {{"eval", plan.eval_id}, {"node", node}, {"error", why}});
       if (verdict.over_quota.contains(node)) continue;
       options.metrics->count_rejected(node);
       if (!rejected_nodes.add(node, self->now())) continue;
-      log::warn("plan_applier", "plans for node {} were rejected too often: it becomes ineligible",
-                node);
+      log::warn("plan", "plans were rejected too often for the node: it becomes ineligible",
+                {{"node", node}});
       writes->propose(cluster::take_out_rejected(node, unix_now()),
                       [node = node](const Result<Committed>& done) {
                         if (!done)
-                          log::warn("plan_applier", "node {} could not be made ineligible: {}",
-                                    node, done.error().what);
+                          log::warn("plan", "the node could not be made ineligible",
+                                    {{"node", node}, {"error", done.error()}});
                       });
     }
   }
@@ -186,9 +186,8 @@ struct ApplierState {
     draft->initEvalUpdate().initEvaluations(1).setWithCaveats(0, *eval);
     writes->propose(draft.freeze(), [eval](const Result<Committed>& done) {
       if (!done)
-        log::warn("plan_applier",
-                  "job {} could not be evaluated though one of its nodes has gone: {}",
-                  view(eval->getJobId()), done.error().what);
+        log::warn("plan", "the job could not be evaluated though one of its nodes has gone",
+                  {{"job", view(eval->getJobId())}, {"error", done.error()}});
     });
   }
 

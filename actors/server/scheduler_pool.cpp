@@ -62,8 +62,8 @@ void SchedulerPool::change(SchedulerSettings settings) {
   const std::lock_guard lock{guard_};
   if (settings == settings_) return;
   settings_ = std::move(settings);
-  log::info("server", "{} scheduler workers work for {} types of evaluations", settings_.workers,
-            settings_.types.size());
+  log::info("worker", "the schedulers have changed",
+            {{"workers", settings_.workers}, {"types", settings_.types.size()}});
   obey();
 }
 

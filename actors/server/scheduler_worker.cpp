@@ -141,10 +141,6 @@ struct WorkerState {
     return copy(works.at(token).delivery.eval->getId());
   }
 
-  std::string name_of(const std::string& token) const {
-    return std::string{short_id(id_of(token))};
-  }
-
   /// Starts or resumes the scheduler, as soon as the state is new enough.
   void go_on(const std::string& token) {
     auto& work = works.at(token);
@@ -277,7 +273,8 @@ struct WorkerState {
       measure(names, begun);
       if (!works.contains(token)) return;
       if (committed) return settle(token);
-      log::warn("scheduler_worker", "evaluation {}: {}", name_of(token), committed.error().what);
+      log::warn("worker", "an evaluation that follows was not written",
+                {{"eval", id_of(token)}, {"error", committed.error()}});
       refuse(token);
     };
     writes->propose(command, then);
@@ -395,15 +392,16 @@ struct WorkerState {
   void resume_nack(const std::string& token) {
     self->request(broker, broker_timeout, eval_broker::ResumeNack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [name = name_of(token)](const Error& err) {
-                log::debug("scheduler_worker", "evaluation {}: {}", name, err.what);
+              [id = id_of(token)](const Error& err) {
+                log::debug("worker", "the time of the evaluation does not go on",
+                           {{"eval", id}, {"error", err}});
               });
   }
 
   void fail(const std::string& token, const Error& error) {
     if (!works.contains(token)) return;  // it was over before
-    log::warn("scheduler_worker", "the plan of evaluation {} failed: {}", name_of(token),
-              error.what);
+    log::warn("worker", "the plan of the evaluation failed",
+              {{"eval", id_of(token)}, {"error", error}});
     tell_lost_plan(works.at(token), error.what);
     reservations.remove(token);
     held.erase(token);
@@ -412,16 +410,16 @@ struct WorkerState {
   }
 
   void settle(const std::string& token) {
-    const auto name = name_of(token);
+    const auto id = id_of(token);
     const auto begun = self->now();
     self->request(broker, broker_timeout, eval_broker::Ack{id_of(token), token})
         .then(
             [this, begun](eval_broker::Done) {
               measure(Names{"worker.send_ack", "eval.ack"}, begun);
             },
-            [name](const Error& err) {
-              log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}", name,
-                        err.what);
+            [id](const Error& err) {
+              log::warn("worker", "the evaluation was not acknowledged",
+                        {{"eval", id}, {"error", err}});
             });
     works.erase(token);
     ask();
@@ -431,22 +429,23 @@ struct WorkerState {
   void give_back(const std::string& token,
                  const Error& error,
                  const Object<schema::plugin::Decision>& answer = {}) {
-    log::error("scheduler_worker", "evaluation {}: {}", name_of(token), error.what);
+    log::error("worker", "the evaluation failed", {{"eval", id_of(token)}, {"error", error}});
     tell_failed_decision(works.at(token), error, answer);
     refuse(token, error.what);
   }
 
   void refuse(const std::string& token, const std::string& why = {}) {
     ++stats.failed;
-    const auto name = name_of(token);
+    const auto id = id_of(token);
     const auto begun = self->now();
     self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token, why})
         .then(
             [this, begun](eval_broker::Done) {
               measure(Names{"worker.send_ack", "eval.nack"}, begun);
             },
-            [name](const Error& err) {
-              log::debug("scheduler_worker", "evaluation {}: {}", name, err.what);
+            [id](const Error& err) {
+              log::debug("worker", "the evaluation was not given back",
+                         {{"eval", id}, {"error", err}});
             });
     works.erase(token);
     ask();

@@ -45,7 +45,8 @@ Server::behavior_type server_actor(ServerPointer self) {
         auto& state = self->state;
         if (msg.ready == state.leads) return;
         state.leads = msg.ready;
-        log::info("leader", "{} leadership of term {}", msg.ready ? "gained" : "lost", msg.term);
+        log::info("leader", msg.ready ? "gained leadership" : "lost leadership",
+                  {{"term", msg.term}});
         for (const auto& duty : state.duties)
           actor::send_urgent(self, duty, Lead{state.leads});
       },

@@ -117,7 +117,7 @@ void DecidedAnew::leave() {
     if (std::exchange(is_passing_on_, true)) return;
   }
   while (auto next = take())
-    guarded("writer", [&] { next(turn()); });
+    guarded("server", [&] { next(turn()); });
 }
 
 /// Empty when the turn is somebody's, or nobody waits for it.
@@ -168,7 +168,7 @@ Result<> Writer::check_allowed(const access::Allowed& allowed,
                                schema::Command::Reader command) const {
   const auto target = target_of(command);
   if (!target || allowed.is_for(*target)) return {};
-  log::error("writer", "a command for namespace {} stands on another permission", target->ns);
+  log::error("server", "a command stands on another permission", {{"namespace", target->ns}});
   return Error{Errc::internal, "the permission is not for what is written"};
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -50,8 +51,8 @@ Confinement confinement_of(const FetchOptions& options) {
   }
   auto filter = host::make_call_filter({});
   if (!filter)
-    log::warn("client", "artifacts are fetched without a filter of system calls: {}",
-              filter.error().what);
+    log::warn("client", "artifacts are fetched without a filter of system calls",
+              {{"error", filter.error()}});
   else
     confinement.call_filter = std::move(*filter);
   return confinement;
@@ -230,7 +231,7 @@ void FetchPool::Core::hear(Running& running, const std::vector<FetchReport>& rep
   for (const auto& report : reports) {
     if (const auto* const warning = std::get_if<FetchWarning>(&report)) {
       if (++running.warnings <= most_warnings)
-        log::warn("client", "nomadctl-artifact: {}", escape_controls(warning->text));
+        log::warn("client", "fetching an artifact", {{"error", escape_controls(warning->text)}});
     } else if (const auto* const progress = std::get_if<FetchProgress>(&report)) {
       newest = *progress;
     } else if (!running.outcome) {
@@ -279,7 +280,7 @@ void FetchPool::Core::serve() {
       patience = 1000;  // Deadlines are of minutes.
     }
     if (::poll(waits.data(), waits.size(), patience) < 0 && errno != EINTR) {
-      log::error("client", "waiting for artifacts: {}", errno_error("poll", errno).what);
+      log::error("client", "waiting for artifacts failed", {{"error", std::strerror(errno)}});
       break;
     }
     std::uint64_t rings = 0;

@@ -221,7 +221,7 @@ Result<> AuditFile::append(const std::vector<std::string>& events, std::int64_t 
   NOMAD_TRY(notice_change(now));
   if (is_due(now)) {
     if (const auto rotated = rotate(now); !rotated) {
-      log::warn("audit_log", "{}", rotated.error().what);
+      log::warn("audit", "the audit log is not rotated", {{"error", rotated.error()}});
       if (!file_) return rotated.error();
     }
     NOMAD_TRY(notice_change(now));

@@ -63,7 +63,7 @@ bool parse(std::string_view text, Order& order) {
 
 void configure_or_log(std::string_view text) {
   if (auto configured = configure(text); !configured)
-    log::error("failpoint", "NOMAD_FAILPOINTS: {}", configured.error().what);
+    log::error("failpoint", "NOMAD_FAILPOINTS can't be read", {{"error", configured.error()}});
 }
 
 /// The file of the environment's variable, read when it is another than before.
@@ -111,7 +111,7 @@ bool is_held(std::string_view name) {
 /// Returns when the orders of the file do not say "hold" any more.
 void wait_while_held(std::string_view name) {
   if (!is_held(name)) return;
-  log::info("failpoint", "held at {}", name);
+  log::info("failpoint", "held", {{"failpoint", name}});
   while (is_held(name)) {
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
     takes_orders();

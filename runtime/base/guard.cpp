@@ -17,7 +17,7 @@ Error thrown_now() {
 namespace detail {
 
 void log_thrown(std::string_view component) {
-  log::error(component, "an exception: {}", thrown_now().what);
+  log::error(component, "an exception was thrown", {{"error", thrown_now()}});
 }
 
 }  // namespace detail

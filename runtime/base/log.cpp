@@ -89,14 +89,35 @@ std::string one_line(std::string_view message) {
   return out;
 }
 
-std::string render(Level level, std::string_view component, std::string_view message, bool json) {
+/// Whether a reader of `key=value` could take the end of the value for something else.
+bool needs_quotes(std::string_view value) {
+  return std::ranges::any_of(value, [](char c) {
+    return static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '=' || c == '\\';
+  });
+}
+
+std::string in_quotes(std::string_view value) {
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out += '"';
+}
+
+std::string render(
+    Level level, std::string_view component, std::string_view message, Fields fields, bool json) {
   using namespace std::chrono;
   const auto now = time_point_cast<milliseconds>(system_clock::now());
   auto stamp = format_rfc3339(duration_cast<nanoseconds>(now.time_since_epoch()).count());
+  std::string facts;
+  for (const auto& field : fields)
+    if (!field.is_empty()) field.append_to(facts, json);
   if (json)
-    return fmt::format(R"({{"@level":"{}","@message":"{}","@module":"{}","@timestamp":"{}"}})",
-                       lower_name(level), escaped(message), escaped(component), stamp);
-  return fmt::format("{} {} {}: {}", stamp, bracketed(level), component, one_line(message));
+    return fmt::format(R"({{"@level":"{}","@message":"{}","@module":"{}","@timestamp":"{}"{}}})",
+                       lower_name(level), escaped(message), escaped(component), stamp, facts);
+  return fmt::format("{} {} {}: {}{}{}", stamp, bracketed(level), component, one_line(message),
+                     facts.empty() ? "" : ":", facts);
 }
 
 void refresh_listener_level(const Sinks& all) {
@@ -148,10 +169,23 @@ bool enabled(Level level) {
   return level >= threshold.load() || level >= listener_level.load();
 }
 
-void write(Level level, std::string_view component, std::string_view message) {
+void Field::append_to(std::string& line, bool json) const {
+  if (json) {
+    line += fmt::format(",\"{}\":", key_);
+    line += is_number_ ? std::to_string(number_) : '"' + escaped(text_) + '"';
+    return;
+  }
+  (line += ' ').append(key_) += '=';
+  if (is_number_)
+    line += std::to_string(number_);
+  else
+    line += one_line(needs_quotes(text_) ? in_quotes(text_) : std::string{text_});
+}
+
+void write(Level level, std::string_view component, std::string_view message, Fields fields) {
   auto& all = sinks();
   const std::lock_guard lock{all.guard};
-  const auto line = render(level, component, message, all.json);
+  const auto line = render(level, component, message, fields, all.json);
   if (level >= threshold.load()) {
     if (all.logger == nullptr) {
       all.logger = std::make_shared<spdlog::logger>(

@@ -1,14 +1,16 @@
 // Logging: one process-wide spdlog logger that wiring sets up and everyone writes to by
-// `log::info(...)`. Lines look like Nomad's: "2026-11-21T13:00:00.000Z [INFO]  client: message".
+// `log::info(...)`. Lines look like Nomad's:
+// "2026-11-21T13:00:00.000Z [INFO]  client: message: alloc=8d2f… error="no space left"".
 //
 // Nothing secret may be passed here: tokens, variables and environment values never are.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "runtime/base/duration.hpp"
 #include "runtime/base/result.hpp"
@@ -43,8 +45,37 @@ void set_level(Level level);
 /// Whether a line of `level` would be written; to skip building costly arguments.
 bool enabled(Level level);
 
-/// Writes one line. `component` is the part of the program: "client", "raft". Thread-safe.
-void write(Level level, std::string_view component, std::string_view message);
+/// What a line is about, or why it is written: `alloc=8d2f…`, `error="…"`. Keys are the same in all
+/// lines (docs/internals/telemetry.md, "Log lines"). One without a value is left out. It only lives
+/// as long as the call.
+class Field {
+public:
+  Field(std::string_view key, std::string_view text) : key_{key}, text_{text} {}
+
+  Field(std::string_view key, const Error& error) : Field{key, std::string_view{error.what}} {}
+
+  Field(std::string_view key, std::integral auto number)
+      : key_{key}, number_{static_cast<std::int64_t>(number)}, is_number_{true} {}
+
+  std::string_view key() const { return key_; }
+
+  bool is_empty() const { return !is_number_ && text_.empty(); }
+
+  /// Adds it to a line, as ` key=value`, or (`json`) as `,"key":value`.
+  void append_to(std::string& line, bool json) const;
+
+private:
+  std::string_view key_;
+  std::string_view text_{};
+  std::int64_t number_ = 0;
+  bool is_number_ = false;
+};
+
+using Fields = std::initializer_list<Field>;
+
+/// Writes one line. `component` is the part of the program: "client", "raft"; `message` is a plain
+/// sentence without ids, which are fields. Thread-safe.
+void write(Level level, std::string_view component, std::string_view message, Fields fields = {});
 
 /// Receives every line of at least `level` from now on, formatted; for `nomadctl monitor`.
 /// Called on whatever thread logs, so it must be quick and must not log. Returns an id for
@@ -53,34 +84,24 @@ using Listener = std::function<void(Level, const std::string& line)>;
 std::uint64_t add_listener(Level level, Listener listener);
 void remove_listener(std::uint64_t id);
 
-template <class... Args>
-void trace(std::string_view component, fmt::format_string<Args...> text, Args&&... args) {
-  if (enabled(Level::trace))
-    write(Level::trace, component, fmt::format(text, std::forward<Args>(args)...));
+inline void trace(std::string_view component, std::string_view message, Fields fields = {}) {
+  if (enabled(Level::trace)) write(Level::trace, component, message, fields);
 }
 
-template <class... Args>
-void debug(std::string_view component, fmt::format_string<Args...> text, Args&&... args) {
-  if (enabled(Level::debug))
-    write(Level::debug, component, fmt::format(text, std::forward<Args>(args)...));
+inline void debug(std::string_view component, std::string_view message, Fields fields = {}) {
+  if (enabled(Level::debug)) write(Level::debug, component, message, fields);
 }
 
-template <class... Args>
-void info(std::string_view component, fmt::format_string<Args...> text, Args&&... args) {
-  if (enabled(Level::info))
-    write(Level::info, component, fmt::format(text, std::forward<Args>(args)...));
+inline void info(std::string_view component, std::string_view message, Fields fields = {}) {
+  if (enabled(Level::info)) write(Level::info, component, message, fields);
 }
 
-template <class... Args>
-void warn(std::string_view component, fmt::format_string<Args...> text, Args&&... args) {
-  if (enabled(Level::warn))
-    write(Level::warn, component, fmt::format(text, std::forward<Args>(args)...));
+inline void warn(std::string_view component, std::string_view message, Fields fields = {}) {
+  if (enabled(Level::warn)) write(Level::warn, component, message, fields);
 }
 
-template <class... Args>
-void error(std::string_view component, fmt::format_string<Args...> text, Args&&... args) {
-  if (enabled(Level::error))
-    write(Level::error, component, fmt::format(text, std::forward<Args>(args)...));
+inline void error(std::string_view component, std::string_view message, Fields fields = {}) {
+  if (enabled(Level::error)) write(Level::error, component, message, fields);
 }
 
 }  // namespace nomad::log

@@ -242,8 +242,8 @@ Result<std::string> DiskSnapshot::next() {
     if (done) continue;
     if (failed || work_->over) return done.error();
     failed = true;
-    log::warn("client", "the disk of allocation {} is not sent whole: {}", work_->alloc_id,
-              done.error().what);
+    log::warn("client", "the disk of the allocation is not sent whole",
+              {{"alloc", work_->alloc_id}, {"error", done.error()}});
     NOMAD_TRY(work_->write_error(done.error().what));
   }
   return std::exchange(work_->out, {});

@@ -435,8 +435,9 @@ void ContainerMachine::removed(const EngineOutcome& outcome) {
 void ContainerMachine::not_removed(const Error& why) {
   if (tries_ >= remove_tries) {
     // Who tidies up later finds it by its labels.
-    act(LogError{fmt::format("docker: container {} is left: {}",
-                             container_.empty() ? traits_.name : container_, why.what)});
+    act(LogError{.text = "the container is left",
+                 .container = container_.empty() ? traits_.name : container_,
+                 .error = why.what});
     is_removed_ = true;
     return leave();
   }

@@ -132,6 +132,8 @@ struct TellUser {
 /// A line for the agent's log.
 struct LogError {
   std::string text;
+  std::string container;
+  std::string error;
 };
 
 /// Nothing is left, and nothing will be asked any more.

@@ -41,11 +41,12 @@ Result<std::string> inside(const ContainerSpec& spec,
     if (!held && held.error().code == Errc::rejected)
       return held.error().within("volumes are not enabled; cannot mount " + quote(path));
     if (NOMAD_TRY(held)) return target;
-    log::warn(
-        "docker",
-        "the engine can't be shown a mount of this agent: {} of allocation {} is looked at and "
-        "not held, so that its task may exchange it meanwhile",
-        quote(path), fs::path{spec.alloc_root}.filename().string());
+    log::warn("client",
+              "the engine can't be shown a mount of this agent: it is looked at and not held, so "
+              "that the task may exchange it meanwhile",
+              {{"driver", "docker"},
+               {"alloc", fs::path{spec.alloc_root}.filename().native()},
+               {"path", path}});
   }
   std::error_code failure;
   const auto root = fs::weakly_canonical(spec.alloc_root, failure);

@@ -45,6 +45,9 @@ struct Wait {
 /// A line for the agent's log.
 struct LogWarning {
   std::string text;
+  std::string error{};
+  std::string image{};      ///< That it is about; empty: none.
+  std::string container{};  ///< Likewise.
 };
 
 }  // namespace engine_action

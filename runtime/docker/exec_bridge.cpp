@@ -349,7 +349,9 @@ private:
     columns_ = size.ws_col;
     ask("POST", fmt::format("/exec/{}/resize?h={}&w={}", exec_, rows_, columns_), {},
         [](const Result<std::string>& resized) {
-          if (!resized) log::debug("client.exec", "resizing a terminal: {}", resized.error().what);
+          if (!resized)
+            log::debug("client.exec", "resizing a terminal failed",
+                       {{"driver", "docker"}, {"error", resized.error()}});
         });
   }
 

@@ -108,7 +108,7 @@ void HealthMachine::got_network(const EngineOutcome& outcome) {
 
 void HealthMachine::failed(const std::string& why) {
   if (is_there()) {
-    act(engine_action::LogWarning{"docker: " + why});
+    act(engine_action::LogWarning{.text = "the engine is gone", .error = why});
     presence_ = Presence::gone;
   }
   finish({.detected = presence_ == Presence::gone, .description = not_there});

@@ -152,8 +152,9 @@ void ImageMachine::found_auth(Get& get, const Result<std::string>& auth) {
         Error{auth.error().code, fmt::format("Failed to find docker auth for repo \"{}\": {}",
                                              repository, auth.error().what)},
         false);
-  act(engine_action::LogWarning{
-      fmt::format("docker: no credentials for {}: {}", repository, auth.error().what)});
+  act(engine_action::LogWarning{.text = "the engine pulls without credentials",
+                                .error = auth.error().what,
+                                .image = repository});
   pull(get, {});
 }
 
@@ -241,7 +242,7 @@ void ImageMachine::judge_removal(const std::string& id, const EngineOutcome& out
   if (!is_over && kept.tries < removal_tries) return delay(kept, removal_pause);
   if (!is_over)
     act(engine_action::LogWarning{
-        fmt::format("docker: image {} can't be removed: {}", id, outcome.error().what)});
+        .text = "the image can't be removed", .error = outcome.error().what, .image = id});
   kept_.erase(id);
 }
 

@@ -205,7 +205,7 @@ void InfraMachine::not_removed(const Error& why) {
   if (tries_ >= removal_tries) {
     // Who tidies up later finds it by its labels.
     act(infra_action::LogWarning{
-        fmt::format("docker: container {} is left: {}", traits_.name, why.what)});
+        .text = "the container is left", .error = why.what, .container = traits_.name});
     return left();
   }
   if (is_wanted_) return left();  // Whoever joins looks for it.

@@ -1,6 +1,7 @@
 #include "runtime/host/alloc_dir.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include <fcntl.h>
@@ -51,8 +52,8 @@ void mount_tmpfs(int parent, const std::string& name) {
   std::string path = "/proc/self/fd/" + std::to_string(parent) + '/' + name;
   if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOEXEC | MS_NOSUID | MS_NODEV, "size=1m,mode=0777")
       != 0) {
-    log::warn("client.alloc_dir", "{}: kept on disk: {}", name,
-              errno_error("mounting a tmpfs", errno).what);
+    log::warn("client.alloc_dir", "secrets are kept on disk: no tmpfs could be mounted",
+              {{"path", name}, {"error", std::strerror(errno)}});
   }
 }
 

@@ -1,7 +1,9 @@
 #include "runtime/host/exec_pump.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
@@ -81,7 +83,7 @@ public:
     size.ws_row = rows;
     size.ws_col = columns;
     if (::ioctl(session_->ends.terminal.get(), TIOCSWINSZ, &size) != 0)
-      log::debug("client.exec", "{}", errno_error("resizing a terminal", errno).what);
+      log::debug("client.exec", "resizing a terminal failed", {{"error", std::strerror(errno)}});
   }
 
   void taken(std::size_t bytes) override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -61,7 +62,8 @@ void ExecPump::Core::run() {
     std::array<epoll_event, 64> events;
     int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), -1);
     if (count < 0 && errno != EINTR) {
-      log::error("client.exec", "{}", errno_error("waiting for commands' output", errno).what);
+      log::error("client.exec", "waiting for commands' output failed",
+                 {{"error", std::strerror(errno)}});
       break;
     }
     for (int i = 0; i < count; ++i)
@@ -114,7 +116,7 @@ void ExecPump::Core::on_event(int descriptor) {
   if (descriptor == wake_.get()) {
     std::uint64_t count = 0;
     if (::read(wake_.get(), &count, sizeof count) < 0 && !is_passing(errno))
-      log::error("client.exec", "{}", errno_error("reading the wake-up", errno).what);
+      log::error("client.exec", "reading the wake-up failed", {{"error", std::strerror(errno)}});
     return;
   }
   auto found = by_descriptor_.find(descriptor);

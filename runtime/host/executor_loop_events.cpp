@@ -1,7 +1,9 @@
 // The other half of executor_loop.hpp: the orders that come in, and the epoll loop itself.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -232,7 +234,8 @@ void ExecutorClient::Loop::run() {
     std::array<epoll_event, 64> events;
     int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms());
     if (count < 0 && errno != EINTR) {
-      log::error("client.executor", "{}", errno_error("waiting for executors", errno).what);
+      log::error("client.executor", "waiting for executors failed",
+                 {{"error", std::strerror(errno)}});
       return;
     }
     for (int i = 0; i < count; ++i) {
@@ -364,7 +367,7 @@ void ExecutorClient::Loop::read(Task& task) {
     outcome
         = task.reader.next([&](executor::Message::Reader message) { on_message(task, message); });
   if (outcome == executor::FrameReader::Outcome::malformed && !task.removed) {
-    log::warn("client.executor", "executor {} sent a malformed message", task.key);
+    log::warn("client.executor", "an executor sent a malformed message", {{"task", task.key}});
     on_broken(task);
   }
 }

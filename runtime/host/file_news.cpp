@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -154,8 +155,8 @@ void FileNews::Core::look_by(Clock::time_point time) {
 
 void FileNews::Core::warn(const Error& why) {
   if (std::exchange(warned_, true)) return;
-  log::warn("client", "files that templates read are looked at every {} s, for want of inotify: {}",
-            std::chrono::duration_cast<std::chrono::seconds>(terms_.blind_pause).count(), why.what);
+  log::warn("client", "files that templates read are looked at in turns, for want of inotify",
+            {{"delay", format_duration(terms_.blind_pause)}, {"error", why}});
 }
 
 bool FileNews::Core::has_watcher() {
@@ -245,7 +246,7 @@ void FileNews::Core::serve() {
       patience = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
     }
     if (::poll(waits.data(), waits.size(), patience) < 0 && errno != EINTR) {
-      log::error("client", "watching files: {}", errno_error("poll", errno).what);
+      log::error("client", "watching files failed", {{"error", std::strerror(errno)}});
       return;
     }
     std::uint64_t rings = 0;

@@ -137,7 +137,8 @@ std::vector<Partition> parse_partitions(std::string_view mountinfo, std::string_
 }
 
 void HostUsageReader::warn_once(const std::string& what, const std::string& error) {
-  if (warned_.insert(what).second) log::warn("client.host_stats", "{}", error);
+  if (warned_.insert(what).second)
+    log::warn("client.host_stats", "reading the node's usage failed", {{"error", error}});
 }
 
 void HostUsageReader::read_cpu(HostUsage& usage) {

@@ -28,7 +28,7 @@ public:
     descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                            [self = shared_from_this()](const boost::system::error_code& failure) {
                              if (failure || !self->descriptor_.is_open()) return;
-                             guarded("loop", self->readable_);
+                             guarded("net", self->readable_);
                              if (self->descriptor_.is_open()) self->arm();
                            });
   }
@@ -54,7 +54,7 @@ public:
     if (posted_.size() > 1) return true;
     boost::asio::post(io_, [this] {
       for (const auto& each : take_posted())
-        guarded("loop", each);
+        guarded("net", each);
     });
     return true;
   }
@@ -98,7 +98,7 @@ EventLoop::~EventLoop() {
 
 void EventLoop::start() {
   core_->thread = std::thread{[this] {
-    while (!guarded("loop", [this] { core_->io.run(); }))
+    while (!guarded("net", [this] { core_->io.run(); }))
       continue;  // behind the function that threw
   }};
 }
@@ -136,7 +136,7 @@ void EventLoop::stop(std::function<void()> last) {
     core_->alarm.cancel();
     for (const auto& watch : core_->watches)
       watch->end();
-    if (last) guarded("loop", last);
+    if (last) guarded("net", last);
     core_->inbox->close();
     core_->work.reset();
   });

@@ -124,7 +124,8 @@ private:
       } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
         break;
       } else if (errno != EINTR && errno != ECONNABORTED) {
-        log::warn(topic_, "accept: {}; trying again", go_text(errno));
+        log::warn(topic_, "accepting a connection failed; trying again",
+                  {{"error", go_text(errno)}});
         return rest();
       }
     }

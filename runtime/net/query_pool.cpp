@@ -65,7 +65,7 @@ void QueryPool::work() {
     jobs_.erase(first);
     if (!job.owner.empty()) at_it_.insert(job.owner);
     lock.unlock();
-    guarded("query", job.run);
+    guarded("http", job.run);
     job.run = nullptr;  // its captures die outside the lock
     lock.lock();
     if (!job.owner.empty()) at_it_.erase(job.owner);

@@ -72,7 +72,7 @@ void TimerQueue::call_due() {
     auto callback = std::move(next->second);
     queue_.erase(next);
     lock.unlock();
-    guarded("timer", callback);
+    guarded("net", callback);
     callback = nullptr;
     lock.lock();
   }

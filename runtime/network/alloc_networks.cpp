@@ -149,10 +149,11 @@ Result<host::UniqueFd> AllocNetworks::lock_of_plugins(const std::string& alloc_i
       continue;
     }
     const bool killed = tools_.end_holders(path);
-    log::warn("client",
-              "allocation {}: a CNI plugin of an earlier agent is still at work after {} ms: {}",
-              short_id(alloc_id), waited.count(),
-              killed ? "it was killed" : "what it has left running is passed over");
+    log::warn(
+        "client",
+        killed ? "a CNI plugin of an earlier agent was still at work: it was killed"
+               : "a CNI plugin of an earlier agent has left something running: it is passed over",
+        {{"alloc", alloc_id}, {"delay", format_duration(waited)}});
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
       return errno_error("removing " + path, errno);
   }

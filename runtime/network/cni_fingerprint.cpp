@@ -63,8 +63,8 @@ Result<> read_plugins(const host::FingerprintOptions& options, host::NodeFacts& 
   for (auto& [name, answer] : asked)
     tell(name, answer.get());
   if (const auto saved = answers.save(); !saved)
-    log::debug("client.fingerprint", "CNI plugins are asked again at the next start: {}",
-               saved.error().what);
+    log::debug("client.fingerprint", "CNI plugins are asked again at the next start",
+               {{"error", saved.error()}});
   return {};
 }
 

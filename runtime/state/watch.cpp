@@ -128,7 +128,7 @@ void Watches::notify(const std::vector<Change>& changes) {
       remove(waiter);
   }
   for (const auto& waiter : woken)
-    guarded("watch", std::exchange(waiter->callback, nullptr));
+    guarded("server", std::exchange(waiter->callback, nullptr));
 }
 
 void Watches::notify_all() {
@@ -148,7 +148,7 @@ void Watches::notify_all() {
     waiting_.fetch_sub(woken.size(), std::memory_order_relaxed);
   }
   for (const auto& waiter : woken)
-    guarded("watch", std::exchange(waiter->callback, nullptr));
+    guarded("server", std::exchange(waiter->callback, nullptr));
 }
 
 }  // namespace nomad::state

@@ -78,7 +78,8 @@ Result<> RowRing::open_file() {
 }
 
 Result<> RowRing::begin_anew(const Error& reason) {
-  log::warn("storage", "{}; it begins anew, without the rows that were kept", reason.what);
+  log::warn("storage", "the file begins anew, without the rows that were kept",
+            {{"error", reason}});
   insert_ = {};
   note_ = {};
   database_.reset();

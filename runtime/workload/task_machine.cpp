@@ -76,10 +76,6 @@ void TaskMachine::note(TaskEvent event) {
   publish();
 }
 
-std::string TaskMachine::described() const {
-  return fmt::format("task {} of allocation {}", traits_.name, short_id(traits_.alloc_id));
-}
-
 // -- what the allocation's runner says -----------------------------------------------------------
 
 void TaskMachine::begin(EventTime now) {
@@ -231,8 +227,7 @@ void TaskMachine::recovery_failed(Round round, const Error& err, EventTime now) 
   forget_restarts();
   const bool never_started = !record_.has_handle && err.code == Errc::not_found;
   if (!never_started)
-    act(Log{.is_error = false,
-            .text = fmt::format("cannot recover {}: {}", described(), err.what)});
+    act(Log{.is_error = false, .text = "the task is not recovered", .error = err.what});
   if (never_started && record_.run_id.empty()) {
     waits_for_servers_ = !traits_.is_system_job;
     go_on_recovered();

@@ -204,6 +204,7 @@ struct AnswerRestart {
 struct Log {
   bool is_error;
   std::string text;
+  std::string error;
 };
 
 /// The task will never run again; tell the allocation's runner and go.
@@ -361,7 +362,6 @@ private:
   void phase_over();
   void answer_restarts(const Result<>& outcome);
   void forget_restarts();
-  std::string described() const;
 
   TaskTraits traits_;
   std::shared_ptr<const TaskHooks> hooks_;

@@ -149,8 +149,8 @@ void TaskMachine::note_stop_failed(const Error& err) {
     return;
   }
   act(Log{.is_error = true,
-          .text = fmt::format("stopping {} failed (attempt {}): {}", described(), stop_attempt_,
-                              err.what)});
+          .text = fmt::format("stopping the task failed (attempt {})", stop_attempt_),
+          .error = err.what});
   if (stop_attempt_ >= max_stop_attempts) {
     kill_error_ = fmt::format("failed to kill task. Resources may have been leaked: {}", err.what);
     exit_ = std::make_unique<const ExitResult>(ExitResult{.code = 1, .error = kill_error_});
@@ -198,7 +198,8 @@ void TaskMachine::destroyed(Round round, const Result<>& outcome, EventTime now)
   if (!is_current(round, now)) return;
   if (!outcome)
     act(Log{.is_error = false,
-            .text = fmt::format("cleaning up after {}: {}", described(), outcome.error().what)});
+            .text = "cleaning up after the task failed",
+            .error = outcome.error().what});
   has_process_ = false;
   restarting_ = false;
   exit_.reset();

@@ -67,8 +67,9 @@ ports {{
             self.process.wait()
 
     def log(self):
+        """What the agent has logged; quotes within values as the values have them."""
         with open(self.log_path, errors="replace") as f:
-            return f.read()
+            return f.read().replace('\\"', '"')
 
     def request(self, method, path, body=None, timeout=10):
         connection = http.client.HTTPConnection(self.host, self.http, timeout=timeout)
@@ -308,7 +309,7 @@ class Case(unittest.TestCase):
         self.log_says_of(port, line)
 
     def log_says_of(self, port, line):
-        whole = f"rpc: closing the connection with 127.0.0.1:{port}: {line}"
+        whole = f"rpc: closing a connection: peer=127.0.0.1:{port} error=\"{line}\""
         harness.wait_until(lambda: whole in self.server.log(), what=f"{whole!r} in the log")
 
     def put(self, job):

@@ -265,8 +265,9 @@ plugin "raw_exec" {{
         return nodes.status == 200 and any(n["Status"] == "ready" for n in nodes.json)
 
     def log(self):
+        """What the agent has logged; quotes within values as the values have them."""
         with open(self.log_path, errors="replace") as f:
-            return f.read()
+            return f.read().replace('\\"', '"')
 
     def kill9(self):
         self.process.kill()

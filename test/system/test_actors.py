@@ -24,19 +24,19 @@ RESTARTED = [
 ]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
-    "raw_exec": "driver raw_exec ended", "exec": "driver exec ended", "java": "driver java ended", "qemu": "driver qemu ended",
-    "mock_driver": "driver mock_driver ended",
-    "docker_driver": "driver docker ended",
-    "alloc_runner": "its runner failed", "task_runner": "task_runner: ended by an exception",
-    "alloc_health_watcher": "alloc_health_watcher: ended by an exception",
-    "function_hook": "function_hook: ended by an exception",
-    "network_hook": "network_hook: ended by an exception",
-    "services_hook": "services_hook: ended by an exception",
-    "template_hook": "template_hook: ended by an exception",
-    "identity_hook": "identity_hook: ended by an exception",
-    "checks_hook": "checks_hook: ended by an exception",
-    "artifact_hook": "artifact_hook: ended by an exception",
-    "previous_alloc_hook": "previous_alloc_hook: ended by an exception",
+    "raw_exec": "a driver ended; another follows: driver=raw_exec", "exec": "a driver ended; another follows: driver=exec", "java": "a driver ended; another follows: driver=java", "qemu": "a driver ended; another follows: driver=qemu",
+    "mock_driver": "a driver ended; another follows: driver=mock_driver",
+    "docker_driver": "a driver ended; another follows: driver=docker",
+    "alloc_runner": "its runner failed", "task_runner": "ended by an exception: actor=task_runner",
+    "alloc_health_watcher": "ended by an exception: actor=alloc_health_watcher",
+    "function_hook": "ended by an exception: actor=function_hook",
+    "network_hook": "ended by an exception: actor=network_hook",
+    "services_hook": "ended by an exception: actor=services_hook",
+    "template_hook": "ended by an exception: actor=template_hook",
+    "identity_hook": "ended by an exception: actor=identity_hook",
+    "checks_hook": "ended by an exception: actor=checks_hook",
+    "artifact_hook": "ended by an exception: actor=artifact_hook",
+    "previous_alloc_hook": "ended by an exception: actor=previous_alloc_hook",
     "deployment_watcher": "another one follows",
 }
 # Kinds without which the agent cannot go on.
@@ -256,7 +256,7 @@ class Actors(unittest.TestCase):
                     return self.restarts(kind) > before
                 wait_until(has_restarted, timeout=60, interval=0.2, what=f"a restart of {kind}")
                 self.orders.say("")
-                self.assertIn(f"{kind}: begins anew after an exception", self.agent.log())
+                self.assertIn(f"begins anew after an exception: actor={kind}", self.agent.log())
                 self.works("after-" + kind.replace("_", "-"))
                 self.assert_tasks_go_on()
 
@@ -277,7 +277,7 @@ class Actors(unittest.TestCase):
         steady = self.agent.wait_for_allocs("steady", "running")[0]
         self.orders.throw_in("mock_driver")
         use(self.agent, "mock_driver")
-        wait_until(lambda: "driver mock_driver ended" in self.agent.log(), timeout=60, what="the driver's end")
+        wait_until(lambda: "a driver ended; another follows: driver=mock_driver" in self.agent.log(), timeout=60, what="the driver's end")
         self.orders.say("")
         self.agent.wait_for_allocs("mocked", "running", timeout=60)
         after = self.agent.allocs("steady")
@@ -296,7 +296,7 @@ class Actors(unittest.TestCase):
                                   if self.agent.process.poll() is not None else None,
                                   timeout=90, what=f"the agent's end by {kind}")[0]
                 self.assertEqual(code, 1, self.agent.log()[-2000:])
-                self.assertIn(f"{kind}: ended by an exception", self.agent.log())
+                self.assertIn(f"ended by an exception: actor={kind}", self.agent.log())
                 self.orders.say("")
                 self.orders.start(self.agent)
                 self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=60)
@@ -325,7 +325,7 @@ class Starts(unittest.TestCase):
                         return None
                 self.assertEqual("ended", wait_until(outcome, timeout=60, what=f"the agent's end by {kind}"))
                 self.assertEqual(agent.process.returncode, 1, agent.log()[-2000:])
-                self.assertIn(f"{kind}: ended by an exception", agent.log())
+                self.assertIn(f"ended by an exception: actor={kind}", agent.log())
 
 
 class Kinds(unittest.TestCase):
@@ -380,7 +380,7 @@ class Servers(unittest.TestCase):
         self.load.stop()
         self.orders[self.leader].throw_in("raft_peer")
         wait_until(lambda: not self.leader.is_running(), timeout=60, what="the leader's end")
-        self.assertIn("raft_peer: ended by an exception", self.leader.log())
+        self.assertIn("ended by an exception: actor=raft_peer", self.leader.log())
         cluster.register(self.followers, "after", 0)
 
 

@@ -202,14 +202,14 @@ client {
         self.assertEqual(123, node["ReservedResources"]["Memory"]["MemoryMB"])
         self.assertEqual("9000-9010", node["ReservedResources"]["Networks"]["ReservedHostPorts"])
         log = agent.log()
-        self.assertIn("in effect now: client.node_class, client.meta, client.reserved.memory, "
-                      "client.reserved.reserved_ports", log)
-        self.assertIn("in effect after a restart: datacenter", log)
+        self.assertIn('the configuration has changed: settings="client.node_class, client.meta, client.reserved.memory, '
+                      'client.reserved.reserved_ports"', log)
+        self.assertIn("the configuration changes after a restart: settings=datacenter", log)
 
         with open(agent.config_path, "a") as f:
             f.write('client { reserved { cores = "x" } }\n')
         agent.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: 'the configuration stays as it was: client.reserved.cores: "x" is no list of cores'
+        wait_until(lambda: 'the configuration stays as it was: error="client.reserved.cores: "x" is no list of cores'
                    in agent.log(), what="the refusal")
 
 

@@ -34,7 +34,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(3, len(peers))
         self.assertEqual([True] * 3, [p["Voter"] for p in peers])
         self.assertEqual([leader.name + ".global"], [p["Node"] for p in peers if p["Leader"]])
-        self.assertEqual(1, sum("founding cluster" in s.log() for s in self.servers))
+        self.assertEqual(1, sum("founding the cluster" in s.log() for s in self.servers))
 
     def test_writes_reach_all_and_survive_the_leader(self):
         names = set()
@@ -118,8 +118,8 @@ class LeavingTest(unittest.TestCase):
             goes.process.wait(20)
 
             def said_by(other):
-                return [line.split(" is ")[-1] for line in other.log().splitlines()
-                        if f"membership: server {goes.name}.global" in line]
+                return [line.split(" status=")[-1] for line in other.log().splitlines()
+                        if f"membership: the status of a server has changed: peer={goes.name}.global" in line]
             for other in servers.running():
                 wait_until(lambda: said_by(other)[-2:] == ["leaving", "left"],
                            what=f"both lines in the log of {other.name}: {said_by(other)}")

@@ -83,7 +83,7 @@ class RestartTest(unittest.TestCase):
         self.agent.start()
         self.decide("three")
         self.assertGreater(self.newest(), 0)
-        self.assertIsNotNone(re.search("decisions.db.*begins anew", self.agent.log()))
+        self.assertIsNotNone(re.search("begins anew.*decisions.db", self.agent.log()))
 
 
 if __name__ == "__main__":

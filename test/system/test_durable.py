@@ -218,7 +218,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(1, self.agent.process.wait(60))  # not by SIGXFSZ
         except subprocess.TimeoutExpired:
             self.fail(f"it runs on, {len(written)} jobs were taken:\n{self.agent.log()[-3000:]}")
-        self.assertIn("stopping: cannot write the log", self.agent.log())
+        self.assertIn('stopping: error="cannot write the log', self.agent.log())
         self.agent.start()
         self.assertLessEqual(written, self.jobs())
 

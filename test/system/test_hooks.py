@@ -403,7 +403,7 @@ class HookCase(unittest.TestCase):
         before = len(agent.log())
         orders.say(place + "=hold")
         under_way = self.begin(action)
-        wait_until(lambda: f"held at {place}" in agent.log()[before:], what=f"{place} being reached")
+        wait_until(lambda: f"held: failpoint={place}" in agent.log()[before:], what=f"{place} being reached")
         return under_way
 
 

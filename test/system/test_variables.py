@@ -178,7 +178,7 @@ class VariablesTest(unittest.TestCase):
         self.assertIn("it was made by a newer version", done.stderr)
         self.assertEqual(leader, self.cluster.leader())
         self.assertEqual("one", value_of(leader, "first"))
-        self.assertIn("is refused", leader.log())
+        self.assertIn("refused to restore a snapshot", leader.log())
 
     def repacked(self, archive, **changes):
         """The same saved state under other metadata, with checksums that fit."""

@@ -23,7 +23,9 @@
 14. Loops over entries and bytes of others, evaluations and actors have a bound that a test names
     (bounds.py, docs/internals/bounds.md).
 15. Each text of an error is read by a test, or is listed with why not (error_texts.py, error_texts.txt).
-16. The web UI's dist/ was made of its sources, which make no HTML or code of text (web_ui.py).
+16. Lines of the log have known parts and keys, and messages without ids or names of classes
+    (log_lines.py).
+17. The web UI's dist/ was made of its sources, which make no HTML or code of text (web_ui.py).
 The length of files only warns. What is let pass all the same, and why, is in allowed.txt, which only
 shrinks.
 """
@@ -37,6 +39,7 @@ import deciding
 import error_texts
 import functions
 import house
+import log_lines
 import papers
 import unused
 import web_ui
@@ -218,6 +221,7 @@ def run(root):
     failures += untested + check_folders(root, allowed)
     failures += long_functions + check_words(texts) + list(check_owners(texts)) + papers.check(root, texts)
     failures += unused.check(texts, allowed) + bounds.check(root, texts)
+    failures += log_lines.check(root, texts)
     failures += web_ui.check(root)
     unread, read = error_texts.check(root, texts)
     failures += unread
@@ -297,7 +301,7 @@ def self_test():
             pair | {"test/unit/runtime/state/x_test.cpp": ""}, allow_list.Allowed(""))[0]:
         print("self-test: mirrored tests")
         return 1
-    for part in (allow_list, bounds, deciding, error_texts, functions, house, papers, unused, web_ui):
+    for part in (allow_list, bounds, deciding, error_texts, functions, house, log_lines, papers, unused, web_ui):
         problem = part.self_test()
         if problem:
             print(f"self-test: {part.__name__}: {problem}")

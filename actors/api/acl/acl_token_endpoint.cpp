@@ -47,8 +47,8 @@ void remove_reset_file(const std::string& file) {
   std::error_code failure;
   std::filesystem::remove(file, failure);
   if (failure)
-    log::warn("api", "remove \"{}\": a bootstrap has used it, and it can't be removed: {}", file,
-              failure.message());
+    log::warn("acl", "cannot remove the file of a reset, which a bootstrap has used: remove it",
+              {{"path", file}, {"error", failure.message()}});
 }
 
 Outcome bootstrap(Call& call, const AclParts& parts) {

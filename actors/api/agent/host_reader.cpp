@@ -31,13 +31,13 @@ struct HostReader::Shared {
   /// With the lock held.
   void tell(const Result<host::HostData>& data) {
     for (const auto& done : std::exchange(waiting, {}))
-      guarded("api", [&] { done(data); });
+      guarded("http", [&] { done(data); });
   }
 
   /// Of the thread.
   void serve(net::TimerQueue& timers) {
     Result<host::HostData> data{Error{Errc::internal, "reading the host's data"}};
-    guarded("api", [&] { data = read(); });
+    guarded("http", [&] { data = read(); });
     const std::lock_guard lock{guard};
     is_reading = is_late = false;
     if (is_over) return;  // and the timers may be gone
@@ -77,7 +77,7 @@ void HostReader::read(net::TimerQueue& timers, Done done) {
   if (shared.is_over) return refuse({Errc::cancelled, "reading the host's data: it is over"});
   if (shared.is_late) return refuse(Shared::late());
   if (!shared.is_reading) {
-    const bool has_begun = guarded("api", [&] {
+    const bool has_begun = guarded("http", [&] {
       std::thread{[all = shared_, &timers] {
         ::pthread_setname_np(::pthread_self(), "host-data");
         all->serve(timers);

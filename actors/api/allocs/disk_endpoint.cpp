@@ -28,7 +28,7 @@ private:
   void send_piece() {
     const auto piece = snapshot_.next();
     if (!piece) {
-      log::warn("http", "sending a disk: {}", piece.error().what);
+      log::warn("http", "sending an allocation's disk failed", {{"error", piece.error()}});
       return body_.abort();
     }
     if (piece->empty()) return body_.close();

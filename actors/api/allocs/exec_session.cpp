@@ -93,8 +93,11 @@ private:
     if (!client_)
       return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
     const auto& words = request_.command.command;  // never the arguments: they may hold secrets
-    log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
-              request_.alloc_id, words.empty() ? "nothing" : words.front(), who_.describe());
+    log::info("http", "running a command beside a task",
+              {{"alloc", request_.alloc_id},
+               {"task", request_.task},
+               {"command", words.empty() ? std::string_view{} : words.front()},
+               {"peer", who_.describe()}});
     context_->asker.ask<ExecStarted>(
         client_,
         Exec{request_.alloc_id, request_.task, request_.command, {who_, Capability::alloc_exec}},
@@ -246,8 +249,8 @@ private:
     const auto now = Clock::now();
     if (!takes_input()) last_heard_ = now;  // it is we who do not listen
     if (now - last_heard_ > gone_after) {
-      log::info("http", "exec beside task \"{}\" of allocation {}: the client is silent",
-                request_.task, request_.alloc_id);
+      log::info("http", "ending a command beside a task: the client is silent",
+                {{"alloc", request_.alloc_id}, {"task", request_.task}});
       return close(ws::CloseCode::policy_violation, "the client is silent");
     }
     if (phase_ == Phase::running && (!takes_input() || now - last_heard_ > ping_after)) ping(now);

@@ -22,7 +22,7 @@ Turns FileService::turns() {
 
 void FileService::open_watcher() {
   auto opened = host::FileWatcher::open();
-  if (!opened) return log::warn("http", "files can't be followed: {}", opened.error().what);
+  if (!opened) return log::warn("http", "files can't be followed", {{"error", opened.error()}});
   watcher_ = std::move(*opened);
   loop_.watch(watcher_->descriptor(), [this] { watcher_->dispatch(); });
 }

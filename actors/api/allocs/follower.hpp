@@ -54,7 +54,7 @@ public:
                                                 if (const auto self = weak.lock()) self->pump();
                                               });
           !watched)
-        log::warn("http", "following a file: {}", watched.error().what);
+        log::warn("http", "following a file failed", {{"error", watched.error()}});
     if (style_.alloc)
       rights_ = context_->rights_watch.renew(
           style_.alloc->asking.who,
@@ -78,7 +78,7 @@ private:
       }
       auto chunk = stream_->read();
       if (!chunk) {
-        log::debug("http", "reading a followed file: {}", chunk.error().what);
+        log::debug("http", "reading a followed file failed", {{"error", chunk.error()}});
         finish();
         return;
       }

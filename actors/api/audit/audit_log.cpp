@@ -58,7 +58,7 @@ struct AuditLogState {
     const auto now = self->now();
     if (complained && now - *complained < complain_again) return;
     complained = now;
-    log::error("audit_log", "{}", why.what);
+    log::error("audit", "the audit log was not written", {{"error", why}});
   }
 };
 

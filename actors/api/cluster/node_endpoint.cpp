@@ -97,8 +97,7 @@ auto following_up(const std::shared_ptr<Context>& context) {
         Turns::here(),
         [](const Result<Written<NodeDecision>>& written) {
           if (!written)
-            log::warn("node_endpoint", "jobs of a node are not evaluated: {}",
-                      written.error().what);
+            log::warn("node", "the jobs of a node are not evaluated", {{"error", written.error()}});
         },
         deciding_anew(context));
   };

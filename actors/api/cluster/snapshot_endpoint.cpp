@@ -48,7 +48,9 @@ public:
   ~PrivateDirectory() {
     std::error_code failure;
     fs::remove_all(path_, failure);
-    if (failure) log::warn("api", "cannot remove \"{}\": {}", path_, failure.message());
+    if (failure)
+      log::warn("snapshot", "cannot remove a file",
+                {{"path", path_}, {"error", failure.message()}});
   }
 
   std::string file(std::string_view name) const { return path_ + '/' + std::string{name}; }
@@ -201,8 +203,8 @@ void abandon_restore(const Call& call, const access::Allowed& allowed, const std
   writer.propose(allowed, cluster::abandon_restore(id), Turns::here(),
                  [](const Result<server::Committed>& dropped) {
                    if (!dropped && !cluster::is_abandoned(dropped.error()))
-                     log::warn("api", "the next leader has to drop the rows of a restore: {}",
-                               dropped.error().what);
+                     log::warn("snapshot", "the next leader has to drop the rows of a restore",
+                               {{"error", dropped.error()}});
                  });
 }
 
@@ -210,16 +212,16 @@ Outcome restore_here(Call& call, const ArchiveParts& parts) {
   const auto allowed = NOMAD_TRY(authorize(call.asking, {}));
   auto prepared = prepare_restore(call, parts);
   if (!prepared) {
-    log::warn("api", "a snapshot from {} is refused: {}", call.asking.who.describe(),
-              prepared.error().what);
+    log::warn("snapshot", "refused to restore a snapshot",
+              {{"peer", call.asking.who.describe()}, {"error", prepared.error()}});
     auto refusal = prepared.error().within("failed to restore from snapshot");
     if (refusal.code == Errc::corrupt) refusal.code = Errc::invalid_argument;  // it is the caller's
     return refusal;
   }
-  log::info("api", "restoring a snapshot from {}", call.asking.who.describe());
+  log::info("snapshot", "restoring a snapshot", {{"peer", call.asking.who.describe()}});
   if (!prepared->unopened.empty())
-    log::warn("api", "this server can't open root keys of what the snapshot holds: {}",
-              prepared->unopened);
+    log::warn("snapshot", "this server can't open root keys that the snapshot holds",
+              {{"error", prepared->unopened}});
   const auto shared = share(std::move(call));
   const auto& writer = *shared->context->state.writer;
   const auto id = copy(prepared->commands.front()->getRestoreBegin());

@@ -335,7 +335,8 @@ private:
   void leader_lost(unsigned number) {
     const auto given_up = give_up(number, Delivery::maybe);
     if (!given_up) return;
-    log::debug("http", "{} {}: the leader was lost", call_.request().method, path_for_logs());
+    log::debug("http", "the leader was lost while a request was with it",
+               {{"method", call_.request().method}, {"path", path_for_logs()}});
     if (given_up->goes_on)
       look();
     else
@@ -366,8 +367,8 @@ private:
       if (number == attempt_) break_off(error.what);
       return;
     }
-    log::debug("http", "{} {} could not be passed on: {}", call_.request().method, path_for_logs(),
-               error.what);
+    log::debug("http", "a request could not be passed on",
+               {{"method", call_.request().method}, {"path", path_for_logs()}, {"error", error}});
     // What keeps agents from each other is no concern of the caller, but for a node that is away.
     if (given_up->goes_on)
       later({error.code == Errc::not_found ? error.code : Errc::unavailable, error.what});
@@ -383,7 +384,8 @@ private:
     const auto before = std::exchange(phase_, Phase::over);
     const auto cancel = std::exchange(cancel_, nullptr);
     if (before == Phase::over) return;
-    log::debug("http", "{} {}: {}", call_.request().method, path_for_logs(), why);
+    log::debug("http", "the answer of a request that was passed on breaks off",
+               {{"method", call_.request().method}, {"path", path_for_logs()}, {"error", why}});
     if (before == Phase::streaming)
       body_stream_.abort();
     else if (before == Phase::tunneling)

@@ -78,12 +78,12 @@ void serve(const SharedRef& shared,
   const auto exchange = StreamExchange::make(inbound);
   auto& request = exchange->request;
   if (const auto read = read_request(*from, request); !read) {
-    log::warn("rpc", "refusing a request of {}: {}", caller.describe(), read.error().what);
+    log::warn("rpc", "refused a request", {{"peer", caller.describe()}, {"error", read.error()}});
     return inbound.reply(read.error());
   }
   if (for_this_node && !is_about_node(request.path)) {
-    log::warn("rpc", "refusing {} of {}: it is not about this node", request.path,
-              caller.describe());
+    log::warn("rpc", "refused a request that is not about this node",
+              {{"peer", caller.describe()}, {"path", request.path}});
     return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
   }
   request.remote = caller.remote;

@@ -123,8 +123,10 @@ void audit(const std::vector<Operation>& operations, Methods asked, Call& call) 
 void run(const std::vector<Operation>& operations, Call call) {
   // The query stays out of the log: it may carry a token.
   const auto& request = call.request();
-  log::debug("http", "request from {}: {} {}", request.remote, request.method,
-             shown_path(request.path, call.context->state.store));
+  log::debug("http", "request",
+             {{"method", request.method},
+              {"path", shown_path(request.path, call.context->state.store)},
+              {"peer", request.remote}});
   const auto asked = method_of(request.method);
   if (call.context->auditor) audit(operations, asked, call);
   for (const auto& operation : operations) {

@@ -54,8 +54,8 @@ void keep_source(const server::Writer& writer,
   writer.propose(done.decision.allowed, draft.freeze(), Turns::here(),
                  [answer, id = done.decision.job_id](const Result<server::Committed>& written) {
                    if (written) return answer(std::string{});
-                   log::warn("api", "the source of job {} is not kept: {}", id,
-                             written.error().what);
+                   log::warn("job", "the source of a job is not kept",
+                             {{"job", id}, {"error", written.error()}});
                    answer("the job's source is not kept: " + written.error().what);
                  });
 }

@@ -420,10 +420,12 @@ Result<> skip_delays(const server::Writer& writer,
                      const Deregistration& asked) {
   const auto skip = NOMAD_TRY(cluster::decide_skip_delays(state, asking, asked.ns, asked.job_id));
   if (!skip.command) return {};
-  writer.propose(
-      skip.allowed, skip.command, Turns::here(), [](const Result<server::Committed>& done) {
-        if (!done) log::warn("api", "skipping the shutdown delays of a job: {}", done.error().what);
-      });
+  writer.propose(skip.allowed, skip.command, Turns::here(),
+                 [](const Result<server::Committed>& done) {
+                   if (!done)
+                     log::warn("job", "the shutdown delays of a job are not passed over",
+                               {{"error", done.error()}});
+                 });
   return {};
 }
 

@@ -231,8 +231,8 @@ void ManagerState::child_down(const actor::Down& down) {
                      : down.crashed      ? down.reason.what
                                          : std::string{"the process of its plugin has ended"};
     const auto delay = slot.delay.after(now() - slot.since);
-    log::error("client", "driver {} ended ({}); another follows in {}", driver, why,
-               format_duration(delay));
+    log::error("client", "a driver ended; another follows",
+               {{"driver", driver}, {"delay", format_duration(delay)}, {"error", why}});
     slot.actor = {};
     slot.known.driver = {};
     feels_bad(slot, fmt::format("it ended ({}); another follows", why));
@@ -282,8 +282,8 @@ void ManagerState::heard(const plugin_host::Notice& msg) {
   const driver::TaskId id{copy(notice.getAllocId()), copy(notice.getTask())};
   const auto host = hosts_.find(key_of(id));
   if (host == hosts_.end()) {
-    log::debug("client", "a driver tells of task {} of allocation {}, which nobody looks after",
-               id.task, short_id(id.alloc_id));
+    log::debug("client", "a driver tells of a task that nobody looks after",
+               {{"alloc", id.alloc_id}, {"task", id.task}});
     return;
   }
   if (notice.isExited())

@@ -73,7 +73,8 @@ struct ExecutorTasks::State {
     if (std::error_code failure;
         (traits.enabled && !traits.detect) || std::filesystem::exists(traits.state_dir, failure))
       if (const auto opened = open_executors(); !opened)
-        log::error("client", "{} cannot be used: {}", name, opened.error().what);
+        log::error("client", "a driver cannot be used",
+                   {{"driver", name}, {"error", opened.error()}});
   }
 
   Result<> open_executors() {
@@ -197,7 +198,7 @@ struct ExecutorTasks::State {
   static int stop_signal(std::string_view wanted) {
     if (wanted.empty()) return SIGINT;
     if (const auto parsed = host::parse_signal(wanted)) return *parsed;
-    log::warn("client", "unknown kill signal {}; using SIGINT", wanted);
+    log::warn("client", "unknown kill signal; using SIGINT", {{"signal", wanted}});
     return SIGINT;
   }
 
@@ -225,12 +226,12 @@ struct ExecutorTasks::State {
       kept.insert(key(id));
     for (const auto& name : *found) {
       if (kept.contains(name)) continue;
-      log::warn("client", "no allocation of this node has the task {}: ending what is left of it",
-                name);
+      log::warn("client", "ending what is left of a task that no allocation of this node has",
+                {{"task", name}});
       executors->purge(name, [name](Result<> outcome) {
         if (!outcome)
-          log::error("client", "what is left of the task {} may still run: {}", name,
-                     outcome.error().what);
+          log::error("client", "what is left of a task may still run",
+                     {{"task", name}, {"error", outcome.error()}});
       });
     }
     return driver::done();

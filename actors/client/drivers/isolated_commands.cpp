@@ -73,8 +73,8 @@ bool Isolator::can_make_overlays() {
   if (makes_overlays_) return *makes_overlays_;
   const auto tried = host::try_overlay(fmt::format("{}/.overlay-test.{}", alloc_dir_, driver_));
   if (!tried)
-    log::warn("client", "{}: what chroot_env names is read-only for tasks: {}", driver_,
-              tried.error().what);
+    log::warn("client", "what chroot_env names is read-only for tasks",
+              {{"driver", driver_}, {"error", tried.error()}});
   return makes_overlays_.emplace(tried.has_value());
 }
 

@@ -203,7 +203,8 @@ struct MockState {
       return;
     auto& log = act == Act::out ? running.logs->out : running.logs->err;
     if (const auto written = log.write(output.text); !written) {
-      log::warn("client", "mock_driver: {}", written.error().what);
+      log::warn("client", "writing a task's output failed",
+                {{"driver", "mock_driver"}, {"error", written.error()}});
       return;
     }
     if (left-- > 0) plan(output.pause, number, act);

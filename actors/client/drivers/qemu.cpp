@@ -109,8 +109,8 @@ host::UniqueFd power_down_machine(const std::string& task_directory) {
       || ::connect(monitor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address)
              != 0) {
     if (errno != ENOENT)  // It has no monitor, for it is not to be asked.
-      log::warn("client", "qemu: no connection to the monitor in {}: {}", task_directory,
-                std::strerror(errno));
+      log::warn("client", "no connection to a machine's monitor",
+                {{"driver", "qemu"}, {"path", task_directory}, {"error", std::strerror(errno)}});
     return {};
   }
   if (::send(monitor.get(), power_down.data(), power_down.size(), MSG_NOSIGNAL)

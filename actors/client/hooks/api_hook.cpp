@@ -43,8 +43,10 @@ Result<HookResult> give_socket(TaskSockets& sockets, const HookCall& call) {
   if (!task) return HookResult{};
   const auto env = call.env();
   if (const auto opened = open_socket(sockets, call, *task, env); !opened) {
-    log::warn("client", "task {} runs without a socket for the API: {}", name_of(call),
-              opened.error().what);
+    log::warn("client", "a task runs without a socket for the API",
+              {{"alloc", view(call.place().getAllocId())},
+               {"task", view(call.place().getTask())},
+               {"error", opened.error()}});
     return HookResult{};
   }
   for (const auto given : task->getEnv())
@@ -60,7 +62,10 @@ Result<HookResult> take_socket(TaskSockets& sockets, const HookCall& call) {
   const auto root = host::Beneath::open(copy(call.place().getAllocRoot()), false);
   if (!root) return HookResult{};  // it has gone with its directory
   if (const auto removed = host::remove_from_task(*root, secrets_of(call), socket_name); !removed)
-    log::debug("client", "task {}: {}", name_of(call), removed.error().what);
+    log::debug("client", "the socket for the API is not removed",
+               {{"alloc", view(call.place().getAllocId())},
+                {"task", view(call.place().getTask())},
+                {"error", removed.error()}});
   return HookResult{};
 }
 

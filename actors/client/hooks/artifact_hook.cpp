@@ -245,8 +245,10 @@ void ArtifactHookState::start(std::size_t item, Prepared& prepared) {
   auto& it = items_[item];
   it.begun = now();
   it.fetch.directory = std::move(prepared.directory);
-  log::debug("client", "allocation {}: fetching {}", short_id(copy(scope_.place->getAllocId())),
-             it.shown);
+  log::debug("client", "fetching an artifact",
+             {{"alloc", view(scope_.place->getAllocId())},
+              {"task", view(scope_.place->getTask())},
+              {"artifact", it.shown}});
   const auto turns = actor::turns_of(self_);
   it.ticket = parts_.pool->start(
       std::move(it.fetch),
@@ -306,8 +308,10 @@ void ArtifactHookState::finish() {
   step([staging = *staging_] { return staging.clear(); },
        [this, outcome](const Result<>& cleared) {
          if (!cleared)
-           log::warn("client", "allocation {}: what artifacts were fetched in stays: {}",
-                     short_id(copy(scope_.place->getAllocId())), cleared.error().what);
+           log::warn("client", "the directory that artifacts were fetched in stays",
+                     {{"alloc", view(scope_.place->getAllocId())},
+                      {"task", view(scope_.place->getTask())},
+                      {"error", cleared.error()}});
          answer(outcome);
        });
 }

@@ -147,8 +147,8 @@ public:
     self_->request(host_, restart_timeout, plugin_host::Ask{request.freeze()})
         .then([](const plugin_host::Answered&) {},
               [this, task = msg.task](const Error& err) {
-                log::warn("client", "allocation {} is not restarted by its checks: {}", alloc_id_,
-                          err.what);
+                log::warn("client", "checks could not restart a task",
+                          {{"alloc", alloc_id_}, {"error", err}});
                 tell_started({task, 0});  // It runs on, and so do its checks.
               });
   }

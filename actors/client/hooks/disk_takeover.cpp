@@ -70,7 +70,8 @@ Result<> fetch(const DiskTakeover& order, const std::stop_token& stopped) {
                                    order.previous_id, stopped);
   if (outcome) outcome = disk::move_disk(staging, order.alloc_root, order.tasks);
   if (const auto removed = host::remove_tree(root.get(), staging_name); !removed)
-    log::warn("client", "{}: {}", staging, removed.error().what);
+    log::warn("client", "cannot remove a directory",
+              {{"path", staging}, {"error", removed.error()}});
   return outcome;
 }
 

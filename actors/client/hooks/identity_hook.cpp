@@ -194,7 +194,8 @@ private:
             },
             [this, of = decisions_](const Error& err) {
               if (of != decisions_) return;
-              log::debug("client", "identities of {}: {}", whose(), err.what);
+              log::debug("client", "identities are not signed, and asked for again",
+                         {{"alloc", alloc_id()}, {"task", task()}, {"error", err}});
               machine_->not_signed(now());
               carry_on();
             });
@@ -207,7 +208,8 @@ private:
       if (!identities[i].token.empty()) continue;
       const auto why
           = fmt::format("identity \"{}\": {}", shown_[which[i]].key(), identities[i].refused);
-      log::warn("client", "{}: {}", whose(), why);
+      log::warn("client", "an identity is refused",
+                {{"alloc", alloc_id()}, {"task", task()}, {"error", why}});
       return machine_->refused({Errc::rejected, why}, now());
     }
     for (std::size_t i = 0; i < which.size(); ++i) {
@@ -273,7 +275,8 @@ private:
     self_->request(parts_.steps, actor::infinite, blocking::make(write))
         .then([this, of = decisions_](const blocking::Outcome&) { written(of, {}); },
               [this, of = decisions_](const Error& err) {
-                log::warn("client", "identities of {}: {}", whose(), err.what);
+                log::warn("client", "the files of identities are not written",
+                          {{"alloc", alloc_id()}, {"task", task()}, {"error", err}});
                 written(of, err);
               });
   }

@@ -159,7 +159,7 @@ private:
   }
 
   void tell_event(const std::string& message) {
-    log::warn("client", "allocation {}: {}", short_id(std::string{scope_.alloc->id()}), message);
+    log::warn("client", message, {{"alloc", scope_.alloc->id()}});
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.place->getAllocId());
     auto event = notice->initEvent();
@@ -177,8 +177,8 @@ private:
     self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
         .then([](const plugin_host::Answered&) {},
               [this](const Error& err) {
-                log::warn("client", "allocation {}: its tasks go on in a network that is gone: {}",
-                          short_id(std::string{scope_.alloc->id()}), err.what);
+                log::warn("client", "tasks go on in a network that is gone",
+                          {{"alloc", scope_.alloc->id()}, {"error", err}});
               });
   }
 

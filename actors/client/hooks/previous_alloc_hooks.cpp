@@ -118,14 +118,14 @@ private:
     if (round != round_ || !promise_.pending()) return;
     const auto other = waiting_for_.front();
     if (!may_pass(err.code)) {  // Nobody will ever know more of it.
-      log::warn("client", "allocation {} goes on without waiting for {}: {}",
-                short_id(copy(scope_.place->getAllocId())), short_id(other), err.what);
+      log::warn("client", "going on without waiting for the previous allocation",
+                {{"alloc", view(scope_.place->getAllocId())}, {"previous", other}, {"error", err}});
       waiting_for_.pop_front();
       return ask();
     }
     if (pause_ == first_retry)
-      log::info("client", "allocation {} waits for {}: {}",
-                short_id(copy(scope_.place->getAllocId())), short_id(other), err.what);
+      log::info("client", "waiting for the previous allocation",
+                {{"alloc", view(scope_.place->getAllocId())}, {"previous", other}, {"error", err}});
     actor::send_self_after(self_, pause_, AskAgain{round_});
     pause_ = std::min(pause_ * 2, longest_retry);
   }
@@ -172,7 +172,7 @@ private:
   void tell_failure(const Error& err) {
     const auto what = fmt::format("the data of allocation {} could not be taken over: {}",
                                   waiting_for_.front(), err.what);
-    log::warn("client", "allocation {}: {}", short_id(copy(scope_.place->getAllocId())), what);
+    log::warn("client", what, {{"alloc", view(scope_.place->getAllocId())}});
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.place->getAllocId());
     auto event = notice->initEvent();

@@ -76,7 +76,7 @@ public:
     parts_ = std::move(parts);
     host_ = std::move(host);
     scope_ = std::move(scope);
-    machine_.emplace(alloc_id(), static_cast<bool>(parts_.deregistrations));
+    machine_.emplace(static_cast<bool>(parts_.deregistrations));
   }
 
   actor::Answer<hook::Answered> run(hook::Run& msg) {
@@ -199,7 +199,13 @@ private:
     waiting_.extract(it.ticket).mapped().deliver(hook::Answered{});
   }
 
-  void perform(const service_action::Warn& it) { log::warn("client", "{}", it.text); }
+  void perform(const service_action::Warn& it) {
+    log::warn("client", it.text,
+              {{"alloc", alloc_id()},
+               {"task", view(scope_.place->getTask())},
+               {"provider", it.provider},
+               {"error", it.error}});
+  }
 
   void ask_servers(std::uint64_t round, Draft<schema::plugin::HostRequest>& request) {
     request->setAllocId(scope_.place->getAllocId());

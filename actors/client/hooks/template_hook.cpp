@@ -217,8 +217,11 @@ private:
         ->request(parts_.steps, actor::infinite,
                   blocking::make([scope = scope_] { return note_unsettled(scope, {}); }))
         .then([done](const blocking::Outcome&) { done(); },
-              [done](const Error& err) {
-                log::warn("client", "{}", err.what);
+              [this, done](const Error& err) {
+                log::warn("client", "the note of changed templates is not removed",
+                          {{"alloc", view(scope_.place->getAllocId())},
+                           {"task", view(scope_.place->getTask())},
+                           {"error", err}});
                 done();
               });
   }

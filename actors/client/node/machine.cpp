@@ -80,11 +80,14 @@ void Machine::look_again(LookDue due) {
 /// What cannot be read any more stays as it was last read.
 void Machine::heard(std::size_t place, const Result<host::NodeFacts>& found) {
   arm(place);
-  if (!found) return log::warn("client.fingerprint", "{}", found.error().what);
+  if (!found)
+    return log::warn("client.fingerprint", "a fingerprint failed",
+                     {{"fingerprint", selected_[place].name}, {"error", found.error()}});
   if (found_[place] == *found) return;
   found_[place] = *found;
   facts_ = host::together(found_);
-  log::info("client.fingerprint", "{} has found something else", selected_[place].name);
+  log::info("client.fingerprint", "a fingerprint has changed",
+            {{"fingerprint", selected_[place].name}});
   parts_.changed();
 }
 

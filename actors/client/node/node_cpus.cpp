@@ -42,8 +42,8 @@ void NodeCpus::write() {
 void NodeCpus::written(const Result<>& outcome) {
   under_way_ = false;
   if (!outcome && !warned_)
-    log::warn("client", "tasks can't be held to their cores, and may run on all: {}",
-              outcome.error().what);
+    log::warn("client", "tasks can't be held to their cores, and may run on all",
+              {{"error", outcome.error()}});
   warned_ = !outcome;
   write();
   if (!outcome && !under_way_) told_.clear();  // Tried again with the next change.

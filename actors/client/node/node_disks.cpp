@@ -96,7 +96,7 @@ void NodeDisks::look() {
             wait(pause_);
           },
           [this](const Error& err) {
-            log::warn("client", "what an allocation's disk holds is not known: {}", err.what);
+            log::warn("client", "what an allocation's disk holds is not known", {{"error", err}});
             walk_.reset();
             waiting_.pop_back();
             wait(pause_);

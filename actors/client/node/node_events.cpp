@@ -29,8 +29,8 @@ void NodeEvents::happened(std::string_view subsystem,
   fill_entries(event->initDetails(static_cast<unsigned>(details.size())), details);
   waiting_.push_back(event.freeze());
   if (waiting_.size() > most_events) {
-    log::warn("client", "dropping an event of the node that could not be sent: {}",
-              view(waiting_.front()->getMessage()));
+    log::warn("client", "dropping an event of the node that could not be sent",
+              {{"event", view(waiting_.front()->getMessage())}});
     waiting_.pop_front();
   }
   send_later();
@@ -63,7 +63,7 @@ void NodeEvents::due(Due msg) {
           },
           [this](const Error& err) {
             sending_ = false;
-            log::warn("client", "sending events of the node failed: {}", err.what);
+            log::warn("client", "sending events of the node failed", {{"error", err}});
             send_later();
           });
 }

@@ -24,7 +24,8 @@ void Orphans::end_tasks_of(const std::string& name,
                            const std::vector<driver::TaskId>& kept) {
   owed_.insert(name);
   const auto failed = [name](const Error& err) {
-    log::error("client", "driver {} could not look for tasks without a record: {}", name, err.what);
+    log::error("client", "a driver could not look for tasks without a record",
+               {{"driver", name}, {"error", err}});
   };
   self_->request(driver, end_timeout, driver::end_others(kept))
       .then(
@@ -57,8 +58,8 @@ void Orphans::take_networks_down(const network::NetworkOptions& options,
 
 void Orphans::take_down(const network::AllocNetworks& networks, std::vector<std::string> unknown) {
   if (unknown.empty()) return taken_down({});
-  log::warn("client", "{} networks are of no allocation of this node: taking them down",
-            unknown.size());
+  log::warn("client", "taking down networks that belong to no allocation of this node",
+            {{"count", unknown.size()}});
   const auto run = [networks, unknown = std::move(unknown)] { return networks.leave_all(unknown); };
   self_->request(steps_, actor::infinite, blocking::make(run))
       .then([this](const blocking::Outcome&) { taken_down({}); },
@@ -68,7 +69,7 @@ void Orphans::take_down(const network::AllocNetworks& networks, std::vector<std:
 void Orphans::taken_down(const Result<>& outcome) {
   takes_down_ = false;
   if (!outcome)
-    log::error("client", "a network stays until the next collection: {}", outcome.error().what);
+    log::error("client", "a network stays until the next collection", {{"error", outcome.error()}});
 }
 
 }  // namespace nomad::client

@@ -93,7 +93,8 @@ storage::ClientBatch TaskRunnerState::batch(const Object<schema::LocalTask>& row
 
 void TaskRunnerState::assign(task_runner::Assign& msg) {
   if (!workload::find_task(*msg.alloc, *msg.job, task_name_)) {
-    log::error("client", "allocation update is missing task {}; killing", task_name_);
+    log::error("client", "an update of the allocation misses the task; killing it",
+               {{"alloc", setup_.alloc->id()}, {"task", task_name_}});
     on([](TaskMachine& machine, EventTime now) {
       machine.kill({.event = event::make(event::killed, now.unix)
                                  .saying("update missing task")
@@ -128,7 +129,11 @@ actor::Answer<task_runner::Done> TaskRunnerState::detach() {
   hooks_->ask_all(
       HookPhase::SHUTDOWN,
       [this](const HookEntry& hook, const Error& err) {
-        log::warn("client", "shutdown of hook {} of task {}: {}", hook.name, task_name_, err.what);
+        log::warn("client", "a hook failed at the agent's end",
+                  {{"alloc", setup_.alloc->id()},
+                   {"task", task_name_},
+                   {"hook", hook.name},
+                   {"error", err}});
       },
       [this, promise] {
         say_the_rest();  // Before the agent hears it, and ends who saves it.
@@ -168,7 +173,8 @@ void TaskRunnerState::heard(schema::plugin::Notice::Reader notice) {
       usage_->heard(notice);
       return;
     default:
-      log::debug("client", "task {}: a driver told something that is not its to tell", task_name_);
+      log::debug("client", "a driver told something that is not its to tell",
+                 {{"alloc", setup_.alloc->id()}, {"task", task_name_}});
   }
 }
 
@@ -436,7 +442,8 @@ void TaskRunnerState::perform(const task_action::AnswerRestart& it) {
 }
 
 void TaskRunnerState::perform(const task_action::Log& it) {
-  log::write(it.is_error ? log::Level::error : log::Level::warn, "client", it.text);
+  log::write(it.is_error ? log::Level::error : log::Level::warn, "client", it.text,
+             {{"alloc", setup_.alloc->id()}, {"task", task_name_}, {"error", it.error}});
 }
 
 void TaskRunnerState::perform(const task_action::End&) {

@@ -73,14 +73,13 @@ void UsageLink::heard(schema::plugin::Notice::Reader notice) {
   const auto why = driver::read_failure(notice.getUsageFailed());
   const auto id = task_->id();
   if (why.recoverable) {
-    log::debug("client", "task {} of allocation {}: its usage could not be read: {}", id.task,
-               short_id(id.alloc_id), why.error.what);
+    log::debug("client", "the usage of a task could not be read",
+               {{"alloc", id.alloc_id}, {"task", id.task}, {"error", why.error}});
     return;
   }
   const auto level = stream_.is_wanted_often(now()) ? log::Level::warn : log::Level::debug;
-  log::write(level, "client",
-             fmt::format("task {} of allocation {}: its driver can't tell what it uses: {}",
-                         id.task, short_id(id.alloc_id), why.error.what));
+  log::write(level, "client", "the driver can't tell what a task uses",
+             {{"alloc", id.alloc_id}, {"task", id.task}, {"error", why.error}});
   stream_.failed(why.error);
 }
 

@@ -169,7 +169,8 @@ private:
     if (found == topics_.end() || found->second.number != number) return;
     auto& topic = found->second;
     if (!std::exchange(failing_, true))
-      log::warn("client", "templates wait for the servers: \"{}\": {}", query.query.name, err.what);
+      log::warn("client", "templates wait for the servers",
+                {{"query", query.query.name}, {"error", err}});
     const auto delay = templates::retry_delay(options_.settings->retry, topic.failed++);
     if (delay) {
       topic.busy = true;

@@ -95,8 +95,8 @@ private:
                        [&](std::string_view key, Result<std::string_view> value) -> Result<> {
                          auto outcome = value ? take(key, *value) : Result<>{value.error()};
                          if (!outcome)
-                           log::error("client", "passing over saved state of \"{}\": {}", key,
-                                      outcome.error().what);
+                           log::error("client", "passing over a saved state",
+                                      {{"key", key}, {"error", outcome.error()}});
                          return {};
                        });
   }
@@ -290,7 +290,7 @@ struct DbState {
   ~DbState() {
     if (!store || waiting.empty()) return;
     if (const auto saved = commit(); !saved)
-      log::error("client", "the last changes of local state are lost: {}", saved.error().what);
+      log::error("client", "the last changes of local state are lost", {{"error", saved.error()}});
   }
 
   DbSelf::pointer self;
@@ -325,7 +325,7 @@ struct DbState {
     answer_all(asking, outcome);
     if (is_full(outcome)) return wait_for_room(outcome.error());
     if (!outcome)
-      log::error("client", "saving local state failed: {}", outcome.error().what);
+      log::error("client", "saving local state failed", {{"error", outcome.error()}});
     else if (std::exchange(full, false))
       log::info("client", "local state is saved again");
     answer_all(owed, outcome);
@@ -349,8 +349,8 @@ struct DbState {
   void write_copy(const storage::NodeIdentityText& identity) const {
     if (identity_path.empty()) return;
     if (const auto written = storage::write_identity_file(identity_path, identity); !written)
-      log::warn("client", "the node's id has no copy beside the database: {}",
-                written.error().what);
+      log::warn("client", "the node's id has no copy beside the database",
+                {{"error", written.error()}});
   }
 
   /// Of database and file, who has lost the node's identity takes the other's. The database is the
@@ -358,7 +358,8 @@ struct DbState {
   void reconcile(Loaded& loaded) {
     if (identity_path.empty()) return;
     const auto filed = storage::read_identity_file(identity_path);
-    if (!filed) log::error("client", "the copy of the node's id: {}", filed.error().what);
+    if (!filed)
+      log::error("client", "cannot read the copy of the node's id", {{"error", filed.error()}});
     if (loaded.node_id.empty() || loaded.secret_id.empty()) {
       if (!filed || !*filed) return;
       loaded.node_id = (*filed)->id;
@@ -390,7 +391,8 @@ struct DbState {
   void wait_for_room(const Error& reason) {
     waiting.drop_overwritten();
     if (!std::exchange(full, true))
-      log::error("client", "ALARM: local state can't be saved and waits for room: {}", reason.what);
+      log::error("client", "ALARM: local state can't be saved and waits for room",
+                 {{"error", reason}});
     flush_sent = true;
     actor::send_self_after(self, room_pause, Flush{});
   }
@@ -440,9 +442,10 @@ Result<storage::ClientStore> open_client_store(const std::string& state_dir) {
   if (store || store.error().code != Errc::corrupt) return store;
   const auto kept = NOMAD_TRY(storage::set_aside(path));
   log::error("client",
-             "{}. The files are kept as \"{}\"; the node begins with an empty one, asks the "
-             "servers what it should run, takes up what runs of that, and ends what else runs",
-             store.error().what, kept);
+             "the database of local state can't be used. Its files are kept; the node begins with "
+             "an empty one, asks the servers what it should run, takes up what runs of that, and "
+             "ends what else runs",
+             {{"path", kept}, {"error", store.error()}});
   return storage::ClientStore::open(path);
 }
 

@@ -141,8 +141,10 @@ private:
     asking.waits.reset();
     asking.failure.reset();
     erase(pending);
-    log::info("client", "provider \"{}\" has deregistered {} services of allocation {}",
-              pending.provider, pending.ids.size(), pending.alloc_id);
+    log::info("client", "a provider has deregistered services",
+              {{"alloc", pending.alloc_id},
+               {"provider", pending.provider},
+               {"count", pending.ids.size()}});
     go_on(pending.provider);
   }
 
@@ -163,10 +165,8 @@ private:
     auto& asking = asking_[pending.provider];
     asking.busy = false;
     if (asking.failure != err.code)
-      log::warn("client",
-                "provider \"{}\" has still to deregister services of allocation {}, and is asked "
-                "again: {}",
-                pending.provider, pending.alloc_id, err.what);
+      log::warn("client", "a provider has still to deregister services, and is asked again",
+                {{"alloc", pending.alloc_id}, {"provider", pending.provider}, {"error", err}});
     asking.failure = err.code;
     actor::send_self_after(self_, asking.waits.next(), AskDue{pending.provider, asking.round});
   }

@@ -98,8 +98,8 @@ public:
     const auto row = std::move(to_make_.back());
     to_make_.pop_back();
     if (const auto key = keys_.for_others(row); !key)
-      log::warn("identity", "making the RS256 key of root key {}: {}", view(row->getKeyId()),
-                key.error().what);
+      log::warn("keyring", "could not make the RS256 key of a root key",
+                {{"key", view(row->getKeyId())}, {"error", key.error()}});
     if (!to_make_.empty()) actor::send_self(self_, MakeKey{});
   }
 

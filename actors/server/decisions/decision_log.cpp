@@ -1,6 +1,8 @@
 #include "actors/server/decisions/decision_log.hpp"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include <sys/resource.h>
@@ -103,8 +105,8 @@ struct DecisionLogState {
     const auto now = self->now();
     if (complained && now - *complained < complain_again_after) return;
     complained = now;
-    log::warn("decision_log", "what decisions were made from is not kept: {}",
-              written.error().what);
+    log::warn("decisions", "what decisions were made from is not kept",
+              {{"error", written.error()}});
   }
 
   Result<> try_to_write(const std::vector<storage::RingRow>& rows,
@@ -148,7 +150,8 @@ DecisionLogSelf::behavior_type decision_log(DecisionLogState::Self self,
   // Its thread is its own. What is kept has time.
   if (!state.directory.empty()
       && setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness) != 0)
-    log::warn("decision_log", "{}", errno_error("cannot lower its priority", errno).what);
+    log::warn("decisions", "cannot lower the priority of the thread that keeps decisions",
+              {{"error", std::strerror(errno)}});
   state.feed->set_wake(actor::turns_of(self).callback([self] { self->state.gather(); }));
   return {
       [self](const ReadDecisions& msg) -> actor::Answer<KeptDecisions> {

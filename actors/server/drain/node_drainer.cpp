@@ -157,7 +157,8 @@ struct DrainerState {
     const auto round
         = options.decide(store->snapshot(), due, due_too, {options.wall_clock(), &random});
     for (const auto& wait : round.waits)
-      log::warn("node_drainer", "{}", wait);
+      log::warn("drain", "nothing has room for a group of the drained node",
+                {{"node", wait.node}, {"job", wait.job}, {"group", wait.group}});
     bool has_new_jobs = false;
     for (const auto& [id, outlook] : round.nodes)
       has_new_jobs = note(id, outlook) || has_new_jobs;
@@ -215,7 +216,7 @@ struct DrainerState {
   void try_again(const Error& error,
                  const std::set<std::string>& of_nodes,
                  const std::set<DrainedJob>& of_jobs) {
-    log::warn("node_drainer", "{}", error.what);
+    log::warn("drain", "a change of a drain was not written", {{"error", error}});
     failed = true;
     for (const auto& id : of_nodes)
       if (nodes.contains(id)) due_nodes.insert(id);

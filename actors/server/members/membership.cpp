@@ -125,9 +125,9 @@ struct MembershipState {
     const bool is_expelled = is_removed && table->self().is_usable();  // else it wanted to go
     if (is_expelled && !std::exchange(told_expelled, true))
       log::error("membership",
-                 "this server, {}, was removed from the cluster; stop it, empty its data directory "
-                 "and start it again: it joins under a new id",
-                 options.self.id);
+                 "this server was removed from the cluster; stop it, empty its data directory and "
+                 "start it again: it joins under a new id",
+                 {{"peer", options.self.id}});
     if (table->merge(other, region, now())) changed();
   }
 
@@ -154,8 +154,10 @@ struct MembershipState {
       auto& known = logged[member.id];
       if (known == member.status) continue;
       known = member.status;
-      log::info("membership", "server {} at {} is {}", member.name, member.rpc_address,
-                to_string(member.status));
+      log::info("membership", "the status of a server has changed",
+                {{"peer", member.name},
+                 {"address", member.rpc_address},
+                 {"status", to_string(member.status)}});
     }
   }
 
@@ -239,13 +241,13 @@ struct MembershipState {
     join(options.retry_join, [this](const Joined& joined) {
       // Our own address may be among them.
       if (joined.count > 0 && table->members().size() > 1) {
-        log::info("membership", "joined {} servers", joined.count);
+        log::info("membership", "joined other servers", {{"count", joined.count}});
         return;
       }
       for (const auto& err : joined.errors)
-        log::warn("membership", "cannot join: {}", err);
+        log::warn("membership", "cannot join", {{"error", err}});
       if (options.retry_max > 0 && join_attempts >= options.retry_max) {
-        log::error("membership", "joined nobody in {} attempts", join_attempts);
+        log::error("membership", "joined nobody, in so many attempts", {{"count", join_attempts}});
         return;
       }
       // The first attempts come fast: servers of a cluster often start together.
@@ -280,7 +282,7 @@ struct MembershipState {
     if (changed.keys() == options.keyring.keys()) return {};
     NOMAD_TRY(options.keep(changed).within("the keyring can't be kept"));
     options.keyring = std::move(changed);
-    log::info("membership", "the keyring has {} keys now", options.keyring.keys().size());
+    log::info("membership", "the keyring has changed", {{"keys", options.keyring.keys().size()}});
     return {};
   }
 

@@ -153,8 +153,8 @@ struct TrackerState {
       return Error{Errc::invalid_argument, "the node's record is of another node"};
     auto decision = cluster::decide_node_register(store->snapshot(), node, seed());
     if (!decision) {
-      log::warn("heartbeat", "registration of node {} refused: {}", short_id(id),
-                decision.error().what);
+      log::warn("heartbeat", "refused the registration of a node",
+                {{"node", id}, {"error", decision.error()}});
       return decision.error();
     }
     auto promise = self->make_response_promise<door::Reply>();
@@ -189,7 +189,7 @@ struct TrackerState {
     if (!decision.command) return;
     write(decision.command, [](const Result<Committed>& written) {
       if (!written)
-        log::warn("heartbeat", "jobs of nodes are not evaluated: {}", written.error().what);
+        log::warn("heartbeat", "the jobs of nodes are not evaluated", {{"error", written.error()}});
     });
   }
 
@@ -247,7 +247,7 @@ struct TrackerState {
       const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
       if (decision.look_again) look_again();
       if (!decision.command) return done();
-      log::warn("heartbeat", "node {} missed its heartbeat", short_id(id));
+      log::warn("heartbeat", "the node missed its heartbeat", {{"node", id}});
       const auto begun = self->now();
       write(decision.command,
             [this, id, look_again, done, begun, decision](const Result<Committed>& written) {
@@ -255,8 +255,8 @@ struct TrackerState {
               if (written) follow_up(decision);
               done();
               if (written) return;
-              log::error("heartbeat", "node {} could not be marked: {}", short_id(id),
-                         written.error().what);
+              log::error("heartbeat", "the node's status could not be changed",
+                         {{"node", id}, {"error", written.error()}});
               look_again();
             });
     });

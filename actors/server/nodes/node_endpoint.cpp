@@ -319,8 +319,8 @@ struct NodeEndpointState {
     std::erase_if(allocs, [&](const Object<schema::Allocation>& alloc) {
       const bool foreign = cluster::is_foreign(snapshot, *alloc, node_id);
       if (foreign)
-        log::warn("node_endpoint", "node {} reports allocation {} of another node; passed over",
-                  short_id(node_id), short_id(std::string{alloc->id()}));
+        log::warn("node", "passed over a report about another node's allocation",
+                  {{"node", node_id}, {"alloc", alloc->id()}});
       return foreign;
     });
     if (allocs.empty()) return door::done(snapshot.index());

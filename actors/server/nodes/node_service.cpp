@@ -115,8 +115,8 @@ Result<> NodeService::check(const Caller& caller,
                             const std::string& node_id) const {
   if (asker == door::Asker::anyone || caller.is_node(node_id)) return {};
   if (asker == door::Asker::node && secret_of(node_id).empty()) return {};
-  log::warn("rpc", "refusing {}: it does not know the secret of node {}", caller.remote,
-            short_id(node_id));
+  log::warn("rpc", "refused a request: it does not bear the secret of the node",
+            {{"node", node_id}, {"peer", caller.remote}});
   return Error{Errc::permission_denied, "Permission denied"};
 }
 

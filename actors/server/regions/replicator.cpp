@@ -111,8 +111,8 @@ struct ReplicatorState {
                          .staying = {},
                          .unstored = {},
                          .level_at = self->now()});
-    log::info("replication", "what holds in all regions is copied from region \"{}\"",
-              options.authority);
+    log::info("replication", "what holds in all regions is copied from the authoritative region",
+              {{"region", options.authority}});
     for (std::size_t place = 0; place < kinds.size(); ++place)
       carry_out(place, kinds[place].replica.begin());
     show_lag();
@@ -328,7 +328,9 @@ struct ReplicatorState {
         = told_at.try_emplace(fmt::format("{} {}", copying.kind->name, reason), now);
     const bool is_worth_saying = is_new || now >= told->second + replication_complaint_pause;
     if (is_worth_saying) told->second = now;
-    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "replication", line);
+    log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "replication",
+               "copying from the authoritative region",
+               {{"kind", copying.kind->name}, {"region", options.authority}, {"error", why}});
   }
 
   void note_level(Copying& copying) const {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ struct Scheduling {
 };
 
 void note(const char* what) {
-  log::debug("base", "{}", errno_error(what, errno).what);
+  log::debug("agent", what, {{"error", std::strerror(errno)}});
 }
 
 }  // namespace

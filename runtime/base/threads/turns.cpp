@@ -12,7 +12,7 @@ namespace {
 class Here final : public Turns::Taker {
 public:
   bool take(Turns::Action& action) override {
-    guarded("turns", action);
+    guarded("agent", action);
     return true;
   }
 };
@@ -26,7 +26,7 @@ public:
       if (std::exchange(is_busy_, true)) return true;
     }
     while (const auto next = take_next())
-      guarded("turns", next);
+      guarded("agent", next);
     return true;
   }
 

@@ -278,8 +278,7 @@ private:
       const auto id = std::string{candidate.row->alloc->node_id()};
       if (told_.contains(id) || was_told(*node_of(id))) continue;
       told_[id] = {{"job_id", job.id}, {"namespace", job.ns}, {"task_group", std::string{name}}};
-      round_.waits.push_back(fmt::format("node {}: nothing has room for group \"{}\" of job \"{}\"",
-                                         id, name, job.id));
+      round_.waits.push_back({.node = id, .job = job.id, .group = std::string{name}});
     }
   }
 

@@ -53,6 +53,13 @@ struct DrainOutlook {
   std::set<DrainedJob> jobs{};  ///< The services that it waits for.
 };
 
+/// A group that waits because nothing has room for what was moved of it.
+struct DrainWait {
+  std::string node{};  ///< That drains.
+  std::string job{};
+  std::string group{};
+};
+
 struct DrainRound {
   /// To write now; they don't depend on each other.
   std::vector<Object<schema::Command>> commands{};
@@ -60,7 +67,7 @@ struct DrainRound {
   /// Jobs that no draining node waits for any more.
   std::set<DrainedJob> finished{};
   /// What groups wait for, for the log.
-  std::vector<std::string> waits{};
+  std::vector<DrainWait> waits{};
   /// There is more to decide about the same nodes and jobs once the commands are applied.
   bool goes_on = false;
 };

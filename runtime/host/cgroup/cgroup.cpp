@@ -94,7 +94,8 @@ Cgroups Cgroups::open(const Options& options) {
   }
   cgroups.available_ = !cgroups.unified_.empty() || !cgroups.controllers_v1_.empty();
   if (!cgroups.available_) {
-    log::warn("client.cgroup", "tasks run without cgroups, by process groups only: {}", problem);
+    log::warn("client.cgroup", "tasks run without cgroups, by process groups only",
+              {{"error", problem}});
     return cgroups;
   }
   // Who shares out the processors tells users when it can't.

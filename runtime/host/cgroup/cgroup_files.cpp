@@ -35,7 +35,8 @@ void hand_down(const std::string& group) {
     UniqueFd file{::open((group + "/cgroup.subtree_control").c_str(), O_WRONLY | O_CLOEXEC)};
     std::string order = "+" + std::string{controller};
     if (file && ::write(file.get(), order.data(), order.size()) < 0)
-      log::debug("client.cgroup", "{}: controller {} is not available", group, controller);
+      log::debug("client.cgroup", "a controller is not available",
+                 {{"path", group}, {"controller", controller}});
   }
 }
 

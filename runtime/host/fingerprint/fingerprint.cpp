@@ -83,7 +83,7 @@ Result<> read_bridge(const FingerprintOptions& options, NodeFacts& facts) {
   }
   std::string missing = found ? missing_for_bridge(options) : "the kernel has no module bridge";
   if (!missing.empty()) {
-    log::info("client.fingerprint", "bridge network mode is disabled: {}", missing);
+    log::info("client.fingerprint", "bridge network mode is disabled", {{"error", missing}});
     return {};
   }
   add(facts, "nomad.bridge.hairpin_mode", options.bridge_hairpin_mode ? "true" : "false");
@@ -108,10 +108,12 @@ Result<> read_cni(const FingerprintOptions& options, NodeFacts& facts) {
   for (const fs::path& file : files) {
     const auto name = parse_cni_name(read_proc_file(file), file.extension() == ".conflist");
     if (!name)
-      log::warn("client.fingerprint", "passing over {}: {}", file.native(), name.error().what);
+      log::warn("client.fingerprint", "passing over a CNI network",
+                {{"path", file.native()}, {"error", name.error()}});
     else if (!names.insert(*name).second)
-      log::warn("client.fingerprint", "passing over {}: there is another CNI network \"{}\"",
-                file.native(), *name);
+      log::warn("client.fingerprint",
+                "passing over a CNI network: there is another one of that name",
+                {{"path", file.native()}, {"network", *name}});
   }
   for (const std::string& name : names) {
     facts.networks.push_back({"cni/" + name, "", "", "", 0});

@@ -192,8 +192,8 @@ Result<ProgramEnded> program_answer(const std::string& directory, const ProgramR
   ProgramAnswers answers{directory};
   auto answer = NOMAD_TRY(answers.ask(run));
   if (const auto saved = answers.save(); !saved)
-    log::debug("client.fingerprint", "{} is asked again the next time: {}", run.program,
-               saved.error().what);
+    log::debug("client.fingerprint", "a program is asked again the next time",
+               {{"path", run.program}, {"error", saved.error()}});
   return answer;
 }
 

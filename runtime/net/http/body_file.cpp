@@ -1,6 +1,7 @@
 #include "runtime/net/http/body_file.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -22,7 +23,7 @@ BodyFile::~BodyFile() {
   if (fd_ >= 0) {
     ::close(fd_);
     if (::unlink(path_.c_str()) != 0)
-      log::warn("http", "{}", errno_error("cannot remove \"" + path_ + "\"", errno).what);
+      log::warn("http", "cannot remove a file", {{"path", path_}, {"error", std::strerror(errno)}});
   }
   --*count_;
 }

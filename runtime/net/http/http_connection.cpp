@@ -73,7 +73,7 @@ void Connection::close() {
 }
 
 void Connection::on_failure(const Error& why) {
-  log::debug("http", "closing {}: {}", remote_, why.what);
+  log::debug("http", "closing a connection", {{"peer", remote_}, {"error", why}});
   const bool is_plain = is_first_ && why.code == Errc::invalid_argument;  // of the handshake
   if (is_plain) turn_away(native_handle(), plain_to_tls);
   close();
@@ -82,9 +82,9 @@ void Connection::on_failure(const Error& why) {
 void Connection::check(Clock::time_point now) {
   if (now < deadline_) return;
   if (phase_ == Phase::receiving || (phase_ == Phase::idle && is_first_))
-    log::debug("http", "closing {}: no complete request in time", remote_);
+    log::debug("http", "closing a connection: no complete request in time", {{"peer", remote_}});
   else if (phase_ != Phase::idle && phase_ != Phase::draining)
-    log::debug("http", "closing {}: it does not take its answer", remote_);
+    log::debug("http", "closing a connection: it does not take its answer", {{"peer", remote_}});
   close();
 }
 
@@ -212,7 +212,8 @@ void Connection::dispatch() {
   try {
     route();
   } catch (const std::exception& failure) {  // a bug; the Responder has answered 500
-    log::error("http", "{} {}: {}", request.method, request.path, failure.what());
+    log::error("http", "a request failed by an exception",
+               {{"method", request.method}, {"path", request.path}, {"error", failure.what()}});
   }
   in_dispatch_ = false;
 }
@@ -222,7 +223,7 @@ void Connection::route() {
 }
 
 void Connection::refuse(unsigned status, std::string_view text) {
-  log::debug("http", "refusing a request of {}: {}", remote_, text);
+  log::debug("http", "refused a request", {{"peer", remote_}, {"error", text}});
   const auto number = std::to_string(status);
   const auto reason = std::string{reason_phrase(status)};
   std::string body = number + ' ' + reason;

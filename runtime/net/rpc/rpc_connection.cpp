@@ -243,9 +243,9 @@ void RpcSocket::end(const Error& reason) {
   phase_ = Phase::closed;
   open_ = false;
   if (is_fault)
-    log::warn("rpc", "closing the connection with {}: {}", remote_, reason.what);
+    log::warn("rpc", "closing a connection", {{"peer", remote_}, {"error", reason}});
   else
-    log::debug("rpc", "the connection with {} ended: {}", remote_, reason.what);
+    log::debug("rpc", "a connection ended", {{"peer", remote_}, {"error", reason}});
   if (was_greeting && is_fault && peer_.accepted && mux_->peer()) refuse_entry(reason.what);
   if (was_open) channel().say_goodbye();
   close_socket();
@@ -276,7 +276,8 @@ void RpcSocket::refuse_entry(std::string_view why) {
   const auto head = encode(header);
   std::string frame{reinterpret_cast<const char*>(head.data()), head.size()};
   frame += why;
-  if (!channel().write(frame)) log::debug("rpc", "{} was not told why it is refused", remote_);
+  if (!channel().write(frame))
+    log::debug("rpc", "a peer was not told why it is refused", {{"peer", remote_}});
 }
 
 // -- input
@@ -356,7 +357,7 @@ void RpcSocket::on_event(RpcWritable& event) {
 void RpcSocket::on_event(RpcGoodbye& event) {
   if (phase_ != Phase::open)
     return end({Errc::permission_denied, "the peer refuses: " + event.why});
-  log::debug("rpc", "{} says goodbye: {}", remote_, event.why);
+  log::debug("rpc", "a peer says goodbye", {{"peer", remote_}, {"error", event.why}});
   open_ = false;  // the pool makes another
 }
 

@@ -46,8 +46,9 @@ public:
         {.take = [this](Accepted accepted) { take(std::move(accepted)); },
          .refuse =
              [](int, const std::string& remote, ConnectionLimits::Refusal) {
-               log::warn("rpc", "turning {} away: too many connections of that address, or in all",
-                         remote);
+               log::warn("rpc",
+                         "turned a connection away: too many connections of its address, or in all",
+                         {{"peer", remote}});
              }}));
     listeners_.push_back(std::move(opened));
     workers_[0]->post([raw = listeners_.back().get()] { raw->start(); });
@@ -137,8 +138,8 @@ private:
   void take(Accepted accepted) {
     const auto& kept = shared_->options.kept_users;
     if (kept && !kept->limits_of(accepted.socket.fd).empty())
-      return log::warn("rpc", "turning {} away: it is a plugin's user, or closed already",
-                       accepted.remote);
+      return log::warn("rpc", "turned a connection away: it is a plugin's user, or closed already",
+                       {{"peer", accepted.remote}});
     const auto worker = next_worker(false);
     worker->post([worker, owned = std::make_shared<Accepted>(std::move(accepted))] {
       begin(worker, std::make_shared<RpcSocket>(worker, std::move(owned->socket), owned->remote,

@@ -76,8 +76,10 @@ void AllocLedger::tell_end(const Entry& entry, bool again, EventTime now) {
 
 /// Tells the servers that it cannot run here. It is not tried again.
 void AllocLedger::reject(Entry& entry, std::string_view reason, EventTime now) {
-  act(ledger_action::Log{
-      true, fmt::format("cannot run allocation {}: {}", short_id(entry.alloc->id()), reason)});
+  act(ledger_action::Log{.is_error = true,
+                         .alloc_id = std::string{entry.alloc->id()},
+                         .text = "the allocation cannot run here",
+                         .error = std::string{reason}});
   entry.status = ClientStatus::FAILED;
   entry.rejection = make_rejection(*entry.alloc, *entry.job, reason, now.unix);
   tell_end(entry, false, now);
@@ -320,9 +322,9 @@ void AllocLedger::look(Round round, EventTime now) {
     auto& entry = entries_.at(alloc_id);
     if (!entry.has_runner() || entry.is_leaving()) continue;
     act(ledger_action::Log{
-        false,
-        fmt::format("stopping allocation {}: without servers for longer than its group allows",
-                    short_id(alloc_id))});
+        .is_error = false,
+        .alloc_id = alloc_id,
+        .text = "stopping the allocation: without servers for longer than its group allows"});
     destroy(alloc_id, entry);
   }
   wait_to_look(now);

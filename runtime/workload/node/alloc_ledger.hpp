@@ -222,7 +222,9 @@ struct AnswerCollection {
 /// A line for the agent's log.
 struct Log {
   bool is_error;
+  std::string alloc_id;
   std::string text;
+  std::string error{};
 };
 
 }  // namespace ledger_action

@@ -159,7 +159,7 @@ void ServiceConvergence::failed(Round round, const Error& err, std::string_view 
   state_ = State::pausing;
   if (failure_ != err.code)
     act(service_action::Warn{
-        fmt::format("services of allocation {} wait for {}: {}", alloc_id_, whom, err.what)});
+        .text = fmt::format("services wait for {}", whom), .provider = {}, .error = err.what});
   failure_ = err.code;
   act(service_action::Wait{round_, pauses_.next()});
 }
@@ -189,9 +189,9 @@ void ServiceConvergence::left(Round round, const Result<>& outcome) {
   const auto& left = found.mapped();
   if (!outcome) {
     act(service_action::Warn{
-        fmt::format("what provider \"{}\" has to deregister of allocation {} is not written "
-                    "down, and lost with this agent: {}",
-                    left.provider, alloc_id_, outcome.error().what)});
+        .text = "what a provider has to deregister is not written down, and lost with this agent",
+        .provider = left.provider,
+        .error = outcome.error().what});
   } else if (left.provider == holder_) {
     for (const auto& id : left.ids)
       known_.erase(id);

@@ -99,6 +99,8 @@ struct AnswerOrder {
 /// A warning for the agent's log.
 struct Warn {
   std::string text;
+  std::string provider;  ///< Empty: none in particular.
+  std::string error;
 };
 
 }  // namespace service_action
@@ -120,8 +122,7 @@ public:
   static constexpr Nanoseconds patience = std::chrono::seconds{5};
 
   /// `can_leave`: there are others who remember what is left to them.
-  ServiceConvergence(std::string alloc_id, bool can_leave)
-      : alloc_id_{std::move(alloc_id)}, can_leave_{can_leave} {}
+  explicit ServiceConvergence(bool can_leave) : can_leave_{can_leave} {}
 
   /// What to do since the last call, in this order. To be called after every event.
   std::vector<ServiceAction> take() { return std::exchange(actions_, {}); }
@@ -170,7 +171,6 @@ private:
 
   void act(ServiceAction action) { actions_.push_back(std::move(action)); }
 
-  std::string alloc_id_;
   bool can_leave_;
   std::vector<ServiceAction> actions_;
   State state_ = State::settled;

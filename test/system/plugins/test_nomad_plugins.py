@@ -209,7 +209,7 @@ class BadProgramTest(Case):
         for name, (_, why) in self.WHY.items():
             with self.subTest(name):
                 self.assertIn(why, self.wait_for(agent, "refused", name)["StatusDescription"])
-                self.assertRegex(agent.log(), rf"plugin {name} is refused: .*{re.escape(why)}")
+                self.assertRegex(agent.log(), rf"the plugin is refused.*: plugin={name} .*{re.escape(why)}")
         self.assertIn("no handshake", agent.run("plugin", "status", "nomad-driver-words", check=True).stdout)
         agent.register(harness.shell_job("web", "sleep 1000"))
         agent.wait_for_allocs("web", "running")

@@ -433,7 +433,7 @@ class ProviderTest(Case):
         agent.kill9()
         agent.start()
         self.until([], "the deregistration, by the next agent")
-        wait_until(lambda: "has deregistered 2 services" in agent.log(), what="its line in the log")
+        wait_until(lambda: re.search("a provider has deregistered services: .* count=2$", agent.log(), re.M), what="its line in the log")
 
     def test_a_provider_that_nobody_brings_is_refused(self):
         agent = self.start_provider()
@@ -526,7 +526,7 @@ class InProcessTest(Case):
         with open(agent.config_path, "w") as f:
             f.write(text.replace('"here"', '"there"'))
         agent.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "plugin stamp 1.0.0 follows" in agent.log(), what="the next thread")
+        wait_until(lambda: "another version has taken over: plugin=stamp version=1.0.0" in agent.log(), what="the next thread")
         self.wait_for(agent, "stamp", "running")
         again = shell_job("again", "sleep 1000")
         agent.register(again)
@@ -562,9 +562,9 @@ class PythonTest(Case):
 }}
 ''')
         self.assertEqual(self.plugin(agent, "count")["Provides"]["Actors"], ["count"])
-        wait_until(lambda: "count: there are 0 jobs" in agent.log(), what="the first count")
+        wait_until(lambda: "there are 0 jobs: plugin=count" in agent.log(), what="the first count")
         agent.register(shell_job("one", "sleep 1000"))
-        wait_until(lambda: "count: there are 1 jobs" in agent.log(), what="the next count")
+        wait_until(lambda: "there are 1 jobs: plugin=count" in agent.log(), what="the next count")
 
 
 class DriverTest(Case):
@@ -705,9 +705,9 @@ class ReloadTest(DriverTest):
     test_commands_beside_a_nap = None
 
     def reload(self, agent):
-        count = agent.log().count("the log level is")
+        count = agent.log().count("the configuration is in effect")
         agent.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: agent.log().count("the log level is") > count, what="the end of the reload")
+        wait_until(lambda: agent.log().count("the configuration is in effect") > count, what="the end of the reload")
 
     def configure(self, agent, old, new):
         with open(agent.config_path) as f:
@@ -732,11 +732,11 @@ class ReloadTest(DriverTest):
         wait_until(lambda: self.plugin(agent, "stamp")["PID"] not in (0, pid), what="the next process")
         self.wait_for(agent, "stamp", "running")
         self.assertEqual(self.plugin(agent, "stamp")["Restarts"], 0)
-        self.assertIn("in effect now: plugin.stamp", agent.log())
+        self.assertIn("the configuration has changed: settings=plugin.stamp", agent.log())
         self.assertEqual(self.stamped(agent, "b"), ["wrote local/second"])
         self.configure(agent, '"second"', '"a/b"')
         self.reload(agent)
-        self.assertIn("plugin stamp keeps its configuration", agent.log())
+        self.assertIn("the plugin keeps its configuration: plugin=stamp", agent.log())
         self.wait_for(agent, "stamp", "running")
         self.assertEqual(self.stamped(agent, "e"), ["wrote local/second"])
         self.configure(agent, '"a/b"', '"third"')
@@ -745,7 +745,7 @@ class ReloadTest(DriverTest):
         self.assertEqual(self.stamped(agent, "c"), ["wrote local/third"])
         self.configure(agent, "file = ", "flie = ")
         self.reload(agent)
-        self.assertIn("flie", agent.log().split("plugin stamp keeps its configuration")[-1])
+        self.assertIn("flie", agent.log().split("the plugin keeps its configuration: plugin=stamp")[-1])
         self.assertEqual(self.stamped(agent, "d"), ["wrote local/third"])
 
     def test_new_plugins_come_and_removed_ones_end(self):

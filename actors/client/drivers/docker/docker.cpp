@@ -198,8 +198,8 @@ private:
       const auto kept = *std::exchange(others_, {});
       tasks_->end_others(kept, [](const Result<>& ended) {
         if (!ended)
-          log::warn("client", "docker: what earlier agents left is not ended: {}",
-                    ended.error().what);
+          log::warn("client", "what earlier agents left is not ended",
+                    {{"driver", "docker"}, {"error", ended.error()}});
       });
     }
     if (!context_->settings().ends_dangling || std::exchange(is_reconciling_, true)) return;

@@ -54,7 +54,11 @@ struct EnginePerformer {
   }
 
   void operator()(const docker::engine_action::LogWarning& action) const {
-    log::warn("client", "{}", action.text);
+    log::warn("client", action.text,
+              {{"driver", "docker"},
+               {"image", action.image},
+               {"container", action.container},
+               {"error", action.error}});
   }
 };
 

@@ -113,7 +113,8 @@ actor::Answer<Answered> DockerTasks::stop(schema::plugin::StopTask::Reader order
   if (run == nullptr) return driver::found_nothing();
   auto signal = copy(order.getSignal());
   if (!signal.empty() && !host::parse_signal(signal)) {
-    log::warn("client", "docker: unknown kill signal {}; using the image's", signal);
+    log::warn("client", "unknown kill signal; using the image's",
+              {{"driver", "docker"}, {"signal", signal}});
     signal.clear();
   }
   const bool is_taken = run->machine.stop(signal, Nanoseconds{order.getGrace()});
@@ -384,7 +385,12 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
   }
 
   void operator()(const container_action::LogError& action) const {
-    log::error("client", "{}", action.text);
+    log::error("client", action.text,
+               {{"driver", "docker"},
+                {"alloc", life.id.alloc_id},
+                {"task", life.id.task},
+                {"container", action.container},
+                {"error", action.error}});
   }
 
   void operator()(const container_action::End&) const {

@@ -59,13 +59,16 @@ bool DockerTasks::is_looked_after(const docker::ListedContainer& container,
 }
 
 void DockerTasks::remove_listed(const docker::ListedContainer& container, const char* why) {
-  log::warn("client", "docker: removing container {}: {}",
-            container.names.empty() ? container.id : container.names.front(), why);
+  log::warn("client", "removing a container",
+            {{"driver", "docker"},
+             {"container", container.names.empty() ? container.id : container.names.front()},
+             {"error", why}});
   context_.ask(docker::removal_of(container.id),
                [this, id = container.id](const EngineOutcome& answer) {
                  if (answer || answer.error().code == Errc::not_found)
                    return forget_logs(id, [] {});
-                 log::warn("client", "docker: container {} is left: {}", id, answer.error().what);
+                 log::warn("client", "a container is left",
+                           {{"driver", "docker"}, {"container", id}, {"error", answer.error()}});
                });
 }
 
@@ -90,8 +93,10 @@ void DockerTasks::end_dangling() {
       const bool is_kept = !container.running && !settings.removes_containers;
       if (is_young || is_kept || is_looked_after(container, {})) continue;
       if (settings.only_tells_dangling)
-        log::warn("client", "docker: container {} is nobody's",
-                  container.names.empty() ? container.id : container.names.front());
+        log::warn(
+            "client", "a container belongs to no allocation",
+            {{"driver", "docker"},
+             {"container", container.names.empty() ? container.id : container.names.front()}});
       else
         remove_listed(container, "nobody looks after it");
     }

@@ -226,7 +226,10 @@ void note_change(const RenderOrder& order,
     if (done.written) which.insert(done.index);
   which.insert(index);
   if (const auto noted = note_unsettled(order.scope, which); !noted)
-    log::warn("client", "a change of a template is not noted: {}", noted.error().what);
+    log::warn("client", "a change of a template is not noted",
+              {{"alloc", view(order.scope.place->getAllocId())},
+               {"task", view(order.scope.place->getTask())},
+               {"error", noted.error()}});
   into.noted = true;
 }
 

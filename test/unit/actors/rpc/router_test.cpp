@@ -101,7 +101,7 @@ TEST_CASE("router: what is between servers of a region is closed to servers of a
   CHECK(ask(router, foreign, Method::server_has_node, has_node("here"))->error()
         == Error{Errc::permission_denied, "Permission denied"});
   log::remove_listener(listener);
-  CHECK(logged.find("it is a server of region \"eu\", this is \"global\"") != std::string::npos);
+  CHECK(logged.find(R"(it is a server of region \"eu\", this is \"global\")") != std::string::npos);
 
   // Naming the region that it is to be served in, or the server's own, changes nothing.
   CHECK(ask(router, foreign, Method::server_has_node, has_node("here"), "eu")->error().code

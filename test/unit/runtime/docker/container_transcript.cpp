@@ -103,7 +103,9 @@ private:
                    },
                    [](const TellDestroyed&) -> std::string { return "tell destroyed"; },
                    [](const TellUser& it) { return "tell user: " + it.text; },
-                   [](const LogError& it) { return "log " + it.text; },
+                   [](const LogError& it) {
+                     return fmt::format("log {} {}: {}", it.text, it.container, it.error);
+                   },
                    [](const End&) -> std::string { return "end"; }},
         action);
   }

@@ -74,7 +74,7 @@ std::string show(const engine_action::Wait& action) {
 }
 
 std::string show(const engine_action::LogWarning& action) {
-  return "log " + action.text;
+  return fmt::format("log {} {}{}: {}", action.text, action.image, action.container, action.error);
 }
 
 }  // namespace nomad::test

@@ -165,7 +165,7 @@ private:
                      pulls_.erase(it.round);
                      perform(it);
                    },
-                   [this](const images::LogWarning& it) { note_warning(it.text); },
+                   [this](const images::LogWarning& it) { note_warning(it.image); },
                    [this](const images::Load& it) { make_ready(it.round, it.user, true); },
                    [this](const images::FindAuth& it) { make_ready(it.round, it.user, false); },
                    [this](const images::Pull& it) { note_pull(it); },

@@ -256,7 +256,7 @@ private:
                    [](const AnswerRestart& it) {
                      return fmt::format("answer {} {}", it.ticket, it.outcome ? "ok" : "refused");
                    },
-                   [](const Log& it) { return "log " + it.text; },
+                   [](const Log& it) { return fmt::format("log {}: {}", it.text, it.error); },
                    [](const End&) -> std::string { return "end"; }},
         action);
   }

@@ -215,7 +215,7 @@ TEST_CASE_FIXTURE(RegionFixture, "replicator: a namespace in use goes when it is
       log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
   pass(0s);
   log::remove_listener(listener);
-  CHECK(logged.find("\"used\" is not there, and stays here for now: namespace \"used\" contains")
+  CHECK(logged.find(R"(\"used\" is not there, and stays here for now: namespace \"used\" contains)")
         != std::string::npos);
   CHECK(state().get_namespace("used"));
   CHECK(state().get_namespace("more"));  // it holds up nothing
@@ -247,8 +247,9 @@ TEST_CASE_FIXTURE(RegionFixture,
         });
   start({.replica = {.removed_at_once = 2}});
   CHECK(logged.find(
-            "copying acl_policies from region \"authority\": 6 rows were made here and are not "
-            "there: they are removed now; the first is \"own1\"\n")
+            "copying from the authoritative region: kind=acl_policies region=authority "
+            "error=\"6 rows were made here and are not there: they are removed now; the first is "
+            "\\\"own1\\\"\"\n")
         != std::string::npos);
   CHECK(policies_then == 7);
   CHECK(state().rows<kind::AclPolicies>().size() == 1);
@@ -282,7 +283,7 @@ TEST_CASE_FIXTURE(RegionFixture, "replicator: of many that stay there is one lin
     pass(10s);
   CHECK(lines.size() == 1);
   CHECK(lines.front().find("150 rows are not there, and stay here for now; the first, "
-                           "\"used1000\": namespace \"used1000\" contains")
+                           "\\\"used1000\\\": namespace \\\"used1000\\\" contains")
         != std::string::npos);
   pass(30s);
   CHECK(lines.size() == 2);
@@ -305,10 +306,10 @@ TEST_CASE_FIXTURE(RegionFixture, "replicator: what can't be stored is said, and 
       log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
   start();
   log::remove_listener(listener);
-  CHECK(
-      logged.find("1 rows cannot be stored here; the first, \"t\": another one, which stays, is in "
-                  "its place")
-      != std::string::npos);
+  CHECK(logged.find(
+            "1 rows cannot be stored here; the first, \\\"t\\\": another one, which stays, is in "
+            "its place")
+        != std::string::npos);
   CHECK_FALSE(state().row<kind::AclTokens>("t")->getGlobal());
   write([](auto command) { command.setAclTokenDelete("t"); });
   pass(60s);

@@ -224,7 +224,10 @@ private:
     return fmt::format("answer {} {}", it.ticket, it.outcome ? "collected" : "refused");
   }
 
-  std::string shown(const ledger_action::Log& it) { return "log " + it.text; }
+  std::string shown(const ledger_action::Log& it) {
+    return fmt::format("log {} {}{}", it.text, it.alloc_id,
+                       it.error.empty() ? "" : ": " + it.error);
+  }
 
   AllocLedger ledger_;
   GcLimits limits_;

@@ -127,9 +127,12 @@ private:
     return fmt::format("answer {}", it.ticket);
   }
 
-  static std::string shown(const service_action::Warn& it) { return "warn " + it.text; }
+  static std::string shown(const service_action::Warn& it) {
+    return fmt::format("warn {}{}{}: {}", it.text, it.provider.empty() ? "" : " ", it.provider,
+                       it.error);
+  }
 
-  ServiceConvergence machine_{"a1", true};
+  ServiceConvergence machine_{true};
   std::vector<std::string> lines_;
   std::uint64_t ticket_ = 0;
   ServiceConvergence::Round round_ = 0, leave_ = 0, wait_ = 0, patience_ = 0;
@@ -139,7 +142,7 @@ private:
 /// and others who deregister what is left to them, now or later.
 class ServiceWorld {
 public:
-  explicit ServiceWorld(std::uint64_t seed) : random_{seed}, machine_{"a1", true} {}
+  explicit ServiceWorld(std::uint64_t seed) : random_{seed}, machine_{true} {}
 
   void step() {
     const auto dice = random_.below(100);
