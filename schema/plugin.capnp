@@ -44,7 +44,7 @@ struct Capabilities {
 }
 
 # Whom a hook is made for.
-struct HookPlace {
+struct HookTarget {
   allocId @0 :Text;
   allocRoot @1 :Text;         # "<alloc_dir>/<alloc id>"
   task @2 :Text;              # empty: the hook is the allocation's

@@ -141,7 +141,7 @@ struct RunHook {
   request @2 :Plugin.HookRequest;
   alloc @3 :Alloc.Allocation;           # null: as at the last phase
   job @4 :Job.Job;                      # null: as at the last phase
-  place @5 :Plugin.HookPlace;           # null: as at the last phase
+  target @5 :Plugin.HookTarget;         # null: as at the last phase
 }
 
 struct TasksChanged {

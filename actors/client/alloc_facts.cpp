@@ -5,12 +5,12 @@
 namespace nomad::client {
 
 HookScope AllocFacts::scope(std::string_view root) const {
-  Draft<schema::plugin::HookPlace> place;
-  place->setAllocId(text(id));
-  place->setAllocRoot(text(root));
-  place->setHealthKnown(health.has_value());
-  place->setBegun(begun);
-  return {.alloc = alloc, .job = job, .place = place.freeze()};
+  Draft<schema::plugin::HookTarget> target;
+  target->setAllocId(text(id));
+  target->setAllocRoot(text(root));
+  target->setHealthKnown(health.has_value());
+  target->setBegun(begun);
+  return {.alloc = alloc, .job = job, .target = target.freeze()};
 }
 
 }  // namespace nomad::client

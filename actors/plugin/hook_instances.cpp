@@ -29,17 +29,17 @@ void HookInstances::run(const plugin_link::RunHook& msg,
   const bool is_new = instance.life != life_;
   const bool tells_alloc = is_new || !instance.alloc.is_same(msg.run.alloc);
   const bool tells_job = is_new || !instance.job.is_same(msg.run.job);
-  const bool tells_place = is_new || !instance.place.is_same(msg.place);
+  const bool tells_target = is_new || !instance.target.is_same(msg.target);
   auto open = std::move(instance.open);
   std::erase_if(open, [this](std::uint64_t number) { return !questions_.is_open(number); });
   instance = {.host = msg.host,
-              .alloc_id = copy(msg.place->getAllocId()),
-              .task = copy(msg.place->getTask()),
+              .alloc_id = copy(msg.target->getAllocId()),
+              .task = copy(msg.target->getTask()),
               .open = std::move(open),
               .life = life_,
               .alloc = msg.run.alloc,
               .job = msg.run.job,
-              .place = msg.place};
+              .target = msg.target};
   const auto number = questions_.ask(
       [&](FrameBuilder frame) {
         auto to = frame.initRunHook();
@@ -48,7 +48,7 @@ void HookInstances::run(const plugin_link::RunHook& msg,
         to.setRequest(*msg.run.request);
         if (tells_alloc) to.setAlloc(msg.run.alloc.reader());
         if (tells_job) to.setJob(*msg.run.job);
-        if (tells_place) to.setPlace(*msg.place);
+        if (tells_target) to.setTarget(*msg.target);
       },
       [promise, title, hook = msg.hook](schema::plugin::Frame::Reader frame) {
         client::hook::Answered answered;

@@ -54,7 +54,7 @@ private:
     std::uint64_t life = 0;           ///< Of the process that knows what follows.
     Object<schema::Allocation> alloc;
     Object<schema::Job> job;
-    Object<schema::plugin::HookPlace> place;
+    Object<schema::plugin::HookTarget> target;
   };
 
   /// Null if the present process does not know it.

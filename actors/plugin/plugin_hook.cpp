@@ -40,12 +40,12 @@ public:
     hook_ = hook;
     actor::set_about(*self_, hook);
     host_ = host;
-    place_ = scope.place;
+    target_ = scope.target;
     instance_ = next_instance();
   }
 
   actor::Answer<client::hook::Answered> run(const client::hook::Run& msg) {
-    return self_->delegate(link_, plugin_link::RunHook{instance_, hook_, msg, place_, host_});
+    return self_->delegate(link_, plugin_link::RunHook{instance_, hook_, msg, target_, host_});
   }
 
   actor::Answer<client::hook::Settled> cancel() {
@@ -61,7 +61,7 @@ private:
   PluginLink link_;
   std::string hook_;
   client::PluginHost host_;
-  Object<schema::plugin::HookPlace> place_;
+  Object<schema::plugin::HookTarget> target_;
   std::uint64_t instance_ = 0;
 };
 
@@ -81,7 +81,7 @@ client::Hook::behavior_type plugin_hook_actor(client::Hook::stateful_pointer<Plu
 /// Whether the task (for an allocation's hook: the group) has the key in its meta, or inherits it.
 bool has_meta(const client::HookScope& scope, const std::string& key) {
   if (find_text(scope.job->getMeta(), key)) return true;
-  const auto task_name = view(scope.place->getTask());
+  const auto task_name = view(scope.target->getTask());
   for (const auto group : scope.job->getTaskGroups()) {
     if (view(group.getName()) != scope.alloc->task_group()) continue;
     if (find_text(group.getMeta(), key)) return true;
@@ -93,7 +93,7 @@ bool has_meta(const client::HookScope& scope, const std::string& key) {
 
 /// Whether the task has got devices of the kind, "vendor/type".
 bool has_devices(const client::HookScope& scope, std::string_view kind) {
-  const auto task = scope.alloc->resources(view(scope.place->getTask()));
+  const auto task = scope.alloc->resources(view(scope.target->getTask()));
   if (!task) return false;
   for (const auto device : task->getDevices())
     if (fmt::format("{}/{}", view(device.getVendor()), view(device.getType())) == kind) return true;

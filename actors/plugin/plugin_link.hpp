@@ -57,7 +57,7 @@ struct RunHook {
   std::uint64_t instance = 0;
   std::string hook;
   client::hook::Run run;
-  Object<schema::plugin::HookPlace> place;
+  Object<schema::plugin::HookTarget> target;
   client::PluginHost host;  ///< Hears what the hook says.
 };
 

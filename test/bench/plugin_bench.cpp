@@ -43,11 +43,11 @@ client::HookScope scope() {
   auto task = group.initTasks(1)[0];
   task.setName("task");
   fill_entries(task.initMeta(1), {{"probe", "silent"}});
-  Draft<schema::plugin::HookPlace> place;
-  place->setAllocId("11111111-2222-3333-4444-555555555555");
-  place->setAllocRoot("/tmp");
-  place->setTask("task");
-  return {alloc.freeze(), job.freeze(), place.freeze()};
+  Draft<schema::plugin::HookTarget> target;
+  target->setAllocId("11111111-2222-3333-4444-555555555555");
+  target->setAllocRoot("/tmp");
+  target->setTask("task");
+  return {alloc.freeze(), job.freeze(), target.freeze()};
 }
 
 client::hook::Run phase(const client::HookScope& whom) {

@@ -16,11 +16,11 @@ constexpr const char* socket_name = "api.sock";
 constexpr const char* socket_variable = "NOMAD_UNIX_ADDR";
 
 std::string name_of(const HookCall& call) {
-  return TaskSockets::name_of(view(call.place().getAllocId()), view(call.place().getTask()));
+  return TaskSockets::name_of(view(call.target().getAllocId()), view(call.target().getTask()));
 }
 
 std::string secrets_of(const HookCall& call) {
-  return copy(call.place().getTask()) + "/secrets";
+  return copy(call.target().getTask()) + "/secrets";
 }
 
 Result<> open_socket(TaskSockets& sockets,
@@ -28,7 +28,7 @@ Result<> open_socket(TaskSockets& sockets,
                      schema::Task::Reader task,
                      const workload::TaskEnv& env) {
   const auto name = name_of(call);
-  const auto root = NOMAD_TRY(host::Beneath::open(copy(call.place().getAllocRoot()), false));
+  const auto root = NOMAD_TRY(host::Beneath::open(copy(call.target().getAllocRoot()), false));
   const auto inode = sockets.inode_of(name);
   if (inode != 0 && host::is_at(root, secrets_of(call), socket_name, inode)) return {};
   auto made = NOMAD_TRY(
@@ -39,13 +39,13 @@ Result<> open_socket(TaskSockets& sockets,
 
 Result<HookResult> give_socket(TaskSockets& sockets, const HookCall& call) {
   const auto task
-      = workload::find_task(*call.scope.alloc, *call.scope.job, view(call.place().getTask()));
+      = workload::find_task(*call.scope.alloc, *call.scope.job, view(call.target().getTask()));
   if (!task) return HookResult{};
   const auto env = call.env();
   if (const auto opened = open_socket(sockets, call, *task, env); !opened) {
     log::warn("client", "a task runs without a socket for the API",
-              {{"alloc", view(call.place().getAllocId())},
-               {"task", view(call.place().getTask())},
+              {{"alloc", view(call.target().getAllocId())},
+               {"task", view(call.target().getTask())},
                {"error", opened.error()}});
     return HookResult{};
   }
@@ -59,12 +59,12 @@ Result<HookResult> give_socket(TaskSockets& sockets, const HookCall& call) {
 
 Result<HookResult> take_socket(TaskSockets& sockets, const HookCall& call) {
   sockets.remove(name_of(call));
-  const auto root = host::Beneath::open(copy(call.place().getAllocRoot()), false);
+  const auto root = host::Beneath::open(copy(call.target().getAllocRoot()), false);
   if (!root) return HookResult{};  // it has gone with its directory
   if (const auto removed = host::remove_from_task(*root, secrets_of(call), socket_name); !removed)
     log::debug("client", "the socket for the API is not removed",
-               {{"alloc", view(call.place().getAllocId())},
-                {"task", view(call.place().getTask())},
+               {{"alloc", view(call.target().getAllocId())},
+                {"task", view(call.target().getTask())},
                 {"error", removed.error()}});
   return HookResult{};
 }

@@ -126,7 +126,7 @@ public:
   actor::Answer<hook::Answered> run(hook::Run& msg) {
     scope_.alloc = std::move(msg.alloc);
     scope_.job = std::move(msg.job);
-    staging_.emplace(copy(scope_.place->getAllocRoot()), copy(scope_.place->getTask()));
+    staging_.emplace(copy(scope_.target->getAllocRoot()), copy(scope_.target->getTask()));
     items_.clear();
     next_ = active_ = 0;
     cancelled_ = false;
@@ -199,7 +199,7 @@ private:
 };
 
 void ArtifactHookState::plan(schema::plugin::HookRequest::Reader request) {
-  const auto task = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
+  const auto task = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.target->getTask()));
   if (!task) return;
   const auto known = entries_of(request.getData());
   for (const auto artifact : task->getArtifacts()) {
@@ -246,8 +246,8 @@ void ArtifactHookState::start(std::size_t item, Prepared& prepared) {
   it.begun = now();
   it.fetch.directory = std::move(prepared.directory);
   log::debug("client", "fetching an artifact",
-             {{"alloc", view(scope_.place->getAllocId())},
-              {"task", view(scope_.place->getTask())},
+             {{"alloc", view(scope_.target->getAllocId())},
+              {"task", view(scope_.target->getTask())},
               {"artifact", it.shown}});
   const auto turns = actor::turns_of(self_);
   it.ticket = parts_.pool->start(
@@ -309,8 +309,8 @@ void ArtifactHookState::finish() {
        [this, outcome](const Result<>& cleared) {
          if (!cleared)
            log::warn("client", "the directory that artifacts were fetched in stays",
-                     {{"alloc", view(scope_.place->getAllocId())},
-                      {"task", view(scope_.place->getTask())},
+                     {{"alloc", view(scope_.target->getAllocId())},
+                      {"task", view(scope_.target->getTask())},
                       {"error", cleared.error()}});
          answer(outcome);
        });
@@ -361,7 +361,7 @@ HookEntry artifacts_hook(ArtifactHookParts parts) {
           .wanted =
               [](const HookScope& scope) {
                 const auto task
-                    = workload::find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+                    = workload::find_task(*scope.alloc, *scope.job, view(scope.target->getTask()));
                 return task && task->getArtifacts().size() > 0;
               },
           .spawn =

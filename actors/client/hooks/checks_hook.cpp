@@ -62,7 +62,7 @@ public:
   void init(ChecksHookParts parts, PluginHost host, const HookScope& scope) {
     parts_ = std::move(parts);
     host_ = std::move(host);
-    alloc_id_ = copy(scope.place->getAllocId());
+    alloc_id_ = copy(scope.target->getAllocId());
   }
 
   actor::Answer<hook::Answered> run(const hook::Run& msg) {

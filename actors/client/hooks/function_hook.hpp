@@ -27,7 +27,7 @@ struct HookCall {
   Object<schema::plugin::HookRequest> request;
   std::stop_token stopped;
 
-  schema::plugin::HookPlace::Reader place() const { return *scope.place; }
+  schema::plugin::HookTarget::Reader target() const { return *scope.target; }
 
   /// Of an entry that `reads_environment`.
   workload::TaskEnv env() const;

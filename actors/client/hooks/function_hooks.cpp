@@ -16,16 +16,16 @@ namespace nomad::client {
 namespace {
 
 std::optional<schema::Task::Reader> task_of(const HookScope& scope) {
-  return workload::find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+  return workload::find_task(*scope.alloc, *scope.job, view(scope.target->getTask()));
 }
 
 host::AllocDir directory_of(const HookCall& call) {
-  return host::AllocDir{copy(call.place().getAllocRoot())};
+  return host::AllocDir{copy(call.target().getAllocRoot())};
 }
 
 Result<HookResult> make_task_dir(const HookCall& call) {
-  NOMAD_TRY(directory_of(call).build_task(view(call.place().getTask()),
-                                          call.place().getDriver().getSecretsInMemory()));
+  NOMAD_TRY(directory_of(call).build_task(view(call.target().getTask()),
+                                          call.target().getDriver().getSecretsInMemory()));
   // Not `done`: a machine that restarted has lost what was in memory. Building again is cheap.
   return HookResult{.data = {{"is_done", "true"}}};
 }
@@ -67,7 +67,7 @@ Result<schema::HostVolume::Reader> find_volume(const HookCall& call,
   auto source = copy(volume.getSource());
   if (volume.getPerAlloc())
     source += fmt::format("[{}]", workload::alloc_index(call.scope.alloc->name()));
-  for (const auto entry : call.place().getHostVolumes())
+  for (const auto entry : call.target().getHostVolumes())
     if (view(entry.getKey()) == source) return entry.getValue();
   return Error{Errc::rejected,
                fmt::format("host volume validation error: missing {}; give this client a "
@@ -92,7 +92,7 @@ Result<HookResult> mount_volumes(const HookCall& call) {
   const auto group = workload::find_group(*call.scope.job, call.scope.alloc->task_group());
   const auto task = task_of(call.scope);
   if (!group || !task) return HookResult{};
-  if (!call.place().getDriver().getMounts())
+  if (!call.target().getDriver().getMounts())
     return Error{Errc::rejected,
                  fmt::format("task driver \"{}\" for \"{}\" does not support host volumes",
                              view(task->getDriver()), view(task->getName()))};
@@ -117,7 +117,7 @@ Result<HookResult> write_payload(const HookCall& call) {
   const auto task = task_of(call.scope);
   if (!task) return HookResult{.done = true};
   const auto payload = call.scope.job->getPayload();
-  const auto alloc_root = copy(call.place().getAllocRoot());
+  const auto alloc_root = copy(call.target().getAllocRoot());
   const auto root = NOMAD_TRY(host::Beneath::open(alloc_root, false));
   const auto file
       = call.env().client_path("local/" + copy(task->getDispatchPayload().getFile()), true);

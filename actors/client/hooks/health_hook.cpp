@@ -172,7 +172,7 @@ HookEntry health_hook(UnixClock unix_now) {
           .watches_tasks = true,
           .wanted =
               [](const HookScope& scope) {
-                return !scope.place->getHealthKnown() && view(scope.job->getType()) == "service"
+                return !scope.target->getHealthKnown() && view(scope.job->getType()) == "service"
                        && rules_of(scope).has_value();
               },
           .spawn =

@@ -94,7 +94,7 @@ private:
 struct HookScope {
   Object<schema::Allocation> alloc;
   Object<schema::Job> job;
-  Object<schema::plugin::HookPlace> place;
+  Object<schema::plugin::HookTarget> target;
 };
 
 /// Makes the actor of a hook. Whom it tells and asks is the runner that it works for; what else it

@@ -20,15 +20,15 @@ plugin_host::Ask order_of(Draft<HostRequest>& draft) {
 }  // namespace
 
 HostRequest::Builder HookedTask::order(Draft<HostRequest>& draft) const {
-  draft->setAllocId(scope_.place->getAllocId());
-  draft->setTask(scope_.place->getTask());
+  draft->setAllocId(scope_.target->getAllocId());
+  draft->setTask(scope_.target->getTask());
   return *draft;
 }
 
 void HookedTask::tell(std::string_view type, std::string_view message) const {
   Draft<schema::plugin::Notice> notice;
-  notice->setAllocId(scope_.place->getAllocId());
-  notice->setTask(scope_.place->getTask());
+  notice->setAllocId(scope_.target->getAllocId());
+  notice->setTask(scope_.target->getTask());
   auto event = notice->initEvent();
   event.setType(text(type));
   event.setTime(unix_now_());

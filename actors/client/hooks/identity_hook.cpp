@@ -28,7 +28,8 @@ constexpr auto signer_patience = std::chrono::minutes{5};
 constexpr std::size_t most_told = 8;
 
 IdentitySubject subject_of(const HookScope& scope) {
-  return {scope.alloc, scope.job, copy(scope.place->getAllocRoot()), copy(scope.place->getTask())};
+  return {scope.alloc, scope.job, copy(scope.target->getAllocRoot()),
+          copy(scope.target->getTask())};
 }
 
 using IdentityHookSelf = actor::WithInternal<Hook, void(LookDue)>;
@@ -81,7 +82,7 @@ private:
   std::string alloc_id() const { return std::string{scope_.alloc->id()}; }
 
   /// "" of a group's services.
-  std::string task() const { return copy(scope_.place->getTask()); }
+  std::string task() const { return copy(scope_.target->getTask()); }
 
   /// For the log: "task web", "group services of <alloc>".
   std::string whose() const {

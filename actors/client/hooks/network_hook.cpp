@@ -142,13 +142,13 @@ private:
     for (const auto& news : joined.news)
       tell_event(news);
     Draft<schema::plugin::Notice> notice;
-    notice->setAllocId(scope_.place->getAllocId());
+    notice->setAllocId(scope_.target->getAllocId());
     write_status(joined.status, scope_, notice->initNetwork());
     self_->send(host_, plugin_host::Notice{notice.freeze()});
-    left_behind_ = joined.is_other && scope_.place->getBegun();
+    left_behind_ = joined.is_other && scope_.target->getBegun();
 
     Draft<schema::plugin::HostRequest> request;
-    request->setAllocId(scope_.place->getAllocId());
+    request->setAllocId(scope_.target->getAllocId());
     auto resource = request->initPutResource();
     resource.setName(text(namespace_resource));
     const auto& path = joined.namespace_path;
@@ -161,7 +161,7 @@ private:
   void tell_event(const std::string& message) {
     log::warn("client", message, {{"alloc", scope_.alloc->id()}});
     Draft<schema::plugin::Notice> notice;
-    notice->setAllocId(scope_.place->getAllocId());
+    notice->setAllocId(scope_.target->getAllocId());
     auto event = notice->initEvent();
     event.setType("Network");
     event.setTime(parts_.unix_now());
@@ -172,7 +172,7 @@ private:
   void restart_tasks() {
     left_behind_ = false;
     Draft<schema::plugin::HostRequest> request;
-    request->setAllocId(scope_.place->getAllocId());
+    request->setAllocId(scope_.target->getAllocId());
     request->initRestart().setReason("the allocation's network was made anew");
     self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
         .then([](const plugin_host::Answered&) {},
@@ -219,7 +219,7 @@ Hook::behavior_type network_hook_actor(Hook::stateful_pointer<NetworkHookState> 
 
 bool shows_name_files(const HookScope& scope) {
   const auto network = network_of(scope);
-  return scope.place->getDriver().getMounts() && network
+  return scope.target->getDriver().getMounts() && network
          && (has_own_network(scope) || network->hasDns());
 }
 
@@ -238,7 +238,7 @@ Result<std::string> hostname_of(const HookScope& scope, const workload::TaskEnv&
     return Error{Errc::rejected,
                  "hostname cannot be set on task group using \"host\" networking mode"};
   // As in Nomad: with other drivers the task's machine is the host, which has a name.
-  if (view(scope.place->getDriver().getFsIsolation()) != "image")
+  if (view(scope.target->getDriver().getFsIsolation()) != "image")
     return Error{
         Errc::rejected,
         "hostname is not supported by the driver of this task; leave it out of the network block"};
@@ -258,13 +258,13 @@ Result<HookResult> write_name_files(const HookCall& call) {
   const auto hostname = NOMAD_TRY(hostname_of(call.scope, env));
   HookResult result;
   if (!shows_name_files(call.scope)) return result;
-  const auto task = copy(call.place().getTask());
-  const auto root = NOMAD_TRY(host::Beneath::open(copy(call.place().getAllocRoot()), false));
+  const auto task = copy(call.target().getTask());
+  const auto root = NOMAD_TRY(host::Beneath::open(copy(call.target().getAllocRoot()), false));
   const auto show = [&](const char* file, const std::string& content, bool read_only) -> Result<> {
     NOMAD_TRY(root.write_file(fmt::format("{}/{}", task, file), content, 0644));
     result.mounts.push_back(
         {.task_path = fmt::format("/etc/{}", file),
-         .host_path = fmt::format("{}/{}/{}", view(call.place().getAllocRoot()), task, file),
+         .host_path = fmt::format("{}/{}/{}", view(call.target().getAllocRoot()), task, file),
          .read_only = read_only,
          .propagation = "private"});
     return {};

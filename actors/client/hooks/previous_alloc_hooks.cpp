@@ -96,7 +96,7 @@ private:
   void ask() {
     if (waiting_for_.empty()) return finish({});
     Draft<schema::plugin::HostRequest> request;
-    request->setAllocId(scope_.place->getAllocId());
+    request->setAllocId(scope_.target->getAllocId());
     request->setAwaitEnd(text(waiting_for_.front()));
     const auto round = ++round_;
     self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
@@ -118,14 +118,16 @@ private:
     if (round != round_ || !promise_.pending()) return;
     const auto other = waiting_for_.front();
     if (!may_pass(err.code)) {  // Nobody will ever know more of it.
-      log::warn("client", "going on without waiting for the previous allocation",
-                {{"alloc", view(scope_.place->getAllocId())}, {"previous", other}, {"error", err}});
+      log::warn(
+          "client", "going on without waiting for the previous allocation",
+          {{"alloc", view(scope_.target->getAllocId())}, {"previous", other}, {"error", err}});
       waiting_for_.pop_front();
       return ask();
     }
     if (pause_ == first_retry)
-      log::info("client", "waiting for the previous allocation",
-                {{"alloc", view(scope_.place->getAllocId())}, {"previous", other}, {"error", err}});
+      log::info(
+          "client", "waiting for the previous allocation",
+          {{"alloc", view(scope_.target->getAllocId())}, {"previous", other}, {"error", err}});
     actor::send_self_after(self_, pause_, AskAgain{round_});
     pause_ = std::min(pause_ * 2, longest_retry);
   }
@@ -135,7 +137,7 @@ private:
     // What is sticky and no more stays behind when the allocation comes to another node.
     if (!group || (!previous_alloc.getHere() && previous_alloc.getAddress().size() == 0))
       return finish({});
-    DiskTakeover order{.alloc_root = copy(scope_.place->getAllocRoot()),
+    DiskTakeover order{.alloc_root = copy(scope_.target->getAllocRoot()),
                        .previous_id = waiting_for_.front(),
                        .tasks = {},
                        .here = previous_alloc.getHere(),
@@ -172,9 +174,9 @@ private:
   void tell_failure(const Error& err) {
     const auto what = fmt::format("the data of allocation {} could not be taken over: {}",
                                   waiting_for_.front(), err.what);
-    log::warn("client", what, {{"alloc", view(scope_.place->getAllocId())}});
+    log::warn("client", what, {{"alloc", view(scope_.target->getAllocId())}});
     Draft<schema::plugin::Notice> notice;
-    notice->setAllocId(scope_.place->getAllocId());
+    notice->setAllocId(scope_.target->getAllocId());
     auto event = notice->initEvent();
     event.setType(text(workload::task_event::hook_message));
     event.setTime(parts_.unix_now());
@@ -220,7 +222,7 @@ SpawnHook spawner(PreviousAllocHookParts parts, bool takes_over) {
 
 /// What tasks are using is not to be waited for, let alone replaced.
 bool is_first_start(const HookScope& scope) {
-  return !scope.place->getBegun();
+  return !scope.target->getBegun();
 }
 
 }  // namespace

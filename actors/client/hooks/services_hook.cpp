@@ -52,7 +52,7 @@ std::string provider_of(Services services) {
 
 /// Of the group, or of the task.
 std::optional<Services> services_of(const HookScope& scope) {
-  const auto task_name = view(scope.place->getTask());
+  const auto task_name = view(scope.target->getTask());
   if (!task_name.empty()) {
     const auto task = workload::find_task(*scope.alloc, *scope.job, task_name);
     return task ? std::optional{task->getServices()} : std::nullopt;
@@ -116,9 +116,9 @@ private:
     watches_ = true;
   }
 
-  std::string alloc_id() const { return copy(scope_.place->getAllocId()); }
+  std::string alloc_id() const { return copy(scope_.target->getAllocId()); }
 
-  bool is_task() const { return scope_.place->getTask().size() > 0; }
+  bool is_task() const { return scope_.target->getTask().size() > 0; }
 
   Result<std::vector<ServiceRegistration>> registrations(
       schema::plugin::HookRequest::Reader request) const {
@@ -126,7 +126,7 @@ private:
     const workload::ServiceOwner owner{*scope_.alloc, *scope_.job, env.node()};
     if (!is_task()) return workload::group_registrations(owner, env);
     const auto network = read_network(request.getNetwork());
-    return workload::task_registrations(owner, view(scope_.place->getTask()), env,
+    return workload::task_registrations(owner, view(scope_.target->getTask()), env,
                                         network.ip.empty() ? nullptr : &network);
   }
 
@@ -142,7 +142,7 @@ private:
     if (jobspec::is_plugin_provider(it.provider))
       return ask_plugin(it.round, it.provider,
                         service_provider::Register{it.provider, alloc_id(),
-                                                   copy(scope_.place->getTask()), it.services});
+                                                   copy(scope_.target->getTask()), it.services});
     Draft<schema::plugin::HostRequest> request;
     auto services = request->initRegister(it.services.size());
     for (unsigned i = 0; i < services.size(); ++i)
@@ -202,14 +202,14 @@ private:
   void perform(const service_action::Warn& it) {
     log::warn("client", it.text,
               {{"alloc", alloc_id()},
-               {"task", view(scope_.place->getTask())},
+               {"task", view(scope_.target->getTask())},
                {"provider", it.provider},
                {"error", it.error}});
   }
 
   void ask_servers(std::uint64_t round, Draft<schema::plugin::HostRequest>& request) {
-    request->setAllocId(scope_.place->getAllocId());
-    request->setTask(scope_.place->getTask());
+    request->setAllocId(scope_.target->getAllocId());
+    request->setTask(scope_.target->getTask());
     machine_->asked(round);
     self_->request(host_, host_timeout, plugin_host::Ask{request.freeze()})
         .then([this, round](const plugin_host::Answered&) { done(round); },

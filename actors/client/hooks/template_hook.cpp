@@ -107,7 +107,7 @@ private:
     request_ = request;
     machine_->started(now());
     carry_on();
-    if (scope_.place->getDriver().getExec()) return hook::Answered{};
+    if (scope_.target->getDriver().getExec()) return hook::Answered{};
     for (const auto of : templates_of(scope_))
       if (view(of.getChangeMode()) == "script")
         return Error{Errc::rejected,
@@ -118,7 +118,7 @@ private:
 
   bool renders_on_restart() const {
     const auto task
-        = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.place->getTask()));
+        = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.target->getTask()));
     if (task && task->hasRestartPolicy()) return task->getRestartPolicy().getRenderTemplates();
     const auto group = workload::find_group(*scope_.job, scope_.alloc->task_group());
     return group && group->getRestartPolicy().getRenderTemplates();
@@ -219,8 +219,8 @@ private:
         .then([done](const blocking::Outcome&) { done(); },
               [this, done](const Error& err) {
                 log::warn("client", "the note of changed templates is not removed",
-                          {{"alloc", view(scope_.place->getAllocId())},
-                           {"task", view(scope_.place->getTask())},
+                          {{"alloc", view(scope_.target->getAllocId())},
+                           {"task", view(scope_.target->getTask())},
                            {"error", err}});
                 done();
               });
@@ -257,7 +257,7 @@ private:
 
   /// Asked with the rights of this task.
   data_watcher::TaskQuery of_task(const ClusterQuery& query) const {
-    return {query, std::string{scope_.alloc->id()}, copy(scope_.place->getTask())};
+    return {query, std::string{scope_.alloc->id()}, copy(scope_.target->getTask())};
   }
 
   std::uint64_t follower() const { return self_->ref().address().id; }

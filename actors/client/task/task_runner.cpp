@@ -58,15 +58,15 @@ void TaskRunnerState::init(TaskSetup setup) {
 
 /// What hooks have to know of the task; its driver may have become another one.
 HookScope TaskRunnerState::hook_scope() const {
-  Draft<schema::plugin::HookPlace> place;
-  place->setAllocId(text(setup_.alloc->id()));
-  place->setAllocRoot(text(setup_.parts->node->alloc_root(setup_.alloc->id())));
-  place->setTask(text(task_name_));
-  place->setDriver(capabilities());
+  Draft<schema::plugin::HookTarget> target;
+  target->setAllocId(text(setup_.alloc->id()));
+  target->setAllocRoot(text(setup_.parts->node->alloc_root(setup_.alloc->id())));
+  target->setTask(text(task_name_));
+  target->setDriver(capabilities());
   const auto group = workload::find_group(*setup_.job, setup_.alloc->task_group());
   if (group && group->getVolumes().size() > 0)
-    place->setHostVolumes(setup_.parts->node->record->getHostVolumes());
-  return {setup_.alloc, setup_.job, place.freeze()};
+    target->setHostVolumes(setup_.parts->node->record->getHostVolumes());
+  return {setup_.alloc, setup_.job, target.freeze()};
 }
 
 // -- what is known of the task -------------------------------------------------------------------

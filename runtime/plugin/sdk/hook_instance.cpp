@@ -73,7 +73,7 @@ std::string HookCall::meta(std::string_view name) const {
     if (group.getName() != alloc.getTaskGroup()) continue;
     look(group.getMeta());
     for (const auto each : group.getTasks())
-      if (each.getName() == place.getTask()) look(each.getMeta());
+      if (each.getName() == target.getTask()) look(each.getMeta());
   }
   return found;
 }
@@ -83,12 +83,12 @@ void HookInstance::run(std::uint64_t number, const FrameWords& words) {
   request_ = words;
   if (order.hasAlloc()) alloc_ = words;
   if (order.hasJob()) job_ = words;
-  if (order.hasPlace()) place_ = words;
-  if (!alloc_ || !job_ || !place_)
+  if (order.hasTarget()) target_ = words;
+  if (!alloc_ || !job_ || !target_)
     return wire_.failed(number, {Errc::corrupt, "the agent did not say for whom the hook is"});
   const auto reply = reply_to(number);
   const HookCall call{order.getRequest(), alloc_->root().getRunHook().getAlloc(),
-                      job_->root().getRunHook().getJob(), place_->root().getRunHook().getPlace()};
+                      job_->root().getRunHook().getJob(), target_->root().getRunHook().getTarget()};
   try {
     if (hook_)
       hook_->run(call, reply);

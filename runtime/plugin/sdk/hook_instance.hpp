@@ -44,7 +44,7 @@ private:
   std::uint64_t id_;
   Wire& wire_;
   SessionHost& host_;
-  FrameWords request_, alloc_, job_, place_;  ///< The newest of each.
+  FrameWords request_, alloc_, job_, target_;  ///< The newest of each.
   std::shared_ptr<Life> life_ = std::make_shared<Life>();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< Whoever asks looks at it.
   std::unique_ptr<Hook> hook_;  ///< Last: it may use the others in its destructor.

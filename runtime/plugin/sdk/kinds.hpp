@@ -75,16 +75,18 @@ struct HookCall {
   schema::plugin::HookRequest::Reader request;
   schema::Allocation::Reader alloc;
   schema::Job::Reader job;
-  schema::plugin::HookPlace::Reader place;
+  schema::plugin::HookTarget::Reader target;
 
   Phase phase() const { return request.getPhase(); }
 
-  std::string alloc_id() const { return copy(place.getAllocId()); }
+  std::string alloc_id() const { return copy(target.getAllocId()); }
 
-  std::string task() const { return copy(place.getTask()); }
+  std::string task() const { return copy(target.getTask()); }
 
   /// The task's directory as the agent sees it: "<alloc_dir>/<alloc id>/<task>".
-  std::string task_dir() const { return copy(place.getAllocRoot()) + '/' + copy(place.getTask()); }
+  std::string task_dir() const {
+    return copy(target.getAllocRoot()) + '/' + copy(target.getTask());
+  }
 
   /// A variable of the task's environment, of a hook that reads it; `instead` if there is none.
   std::string env(std::string_view name, std::string_view instead = {}) const;

@@ -258,7 +258,7 @@ Result<HookAnswer> reserve_all(const DeviceSpec& spec,
                                const HookCall& call) {
   HookAnswer all;
   for (const auto task : call.alloc.getAllocatedResources().getTasks()) {
-    if (view(task.getKey()) != view(call.place.getTask())) continue;
+    if (view(task.getKey()) != view(call.target.getTask())) continue;
     for (const auto device : task.getValue().getDevices()) {
       if (view(device.getVendor()) != spec.vendor || view(device.getType()) != spec.type) continue;
       ReservedDevices reserved{.name = copy(device.getName())};

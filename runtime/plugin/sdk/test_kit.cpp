@@ -100,10 +100,10 @@ void fill_scope(schema::plugin::RunHook::Builder to, const TestTask& task) {
   auto in_job = group.initTasks(1)[0];
   in_job.setName(text_of(task.task));
   fill_entries(in_job.initMeta(count_of(task.meta)), task.meta);
-  auto place = to.initPlace();
-  place.setAllocId(text_of(task.alloc_id));
-  place.setAllocRoot(text_of(task.alloc_root));
-  place.setTask(text_of(task.task));
+  auto target = to.initTarget();
+  target.setAllocId(text_of(task.alloc_id));
+  target.setAllocRoot(text_of(task.alloc_root));
+  target.setTask(text_of(task.task));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ using workload::Variables;
 constexpr mode_t directory_mode = 0755;
 
 std::string directory_of_task(const HookScope& scope) {
-  return copy(scope.place->getAllocRoot()) + '/' + copy(scope.place->getTask());
+  return copy(scope.target->getAllocRoot()) + '/' + copy(scope.target->getTask());
 }
 
 /// Whether `path` is `directory` or below it; then what is behind that is left.
@@ -38,7 +38,7 @@ bool enter_directory(const std::string& directory, std::string_view& path) {
 
 /// The directory of the task's or its group's that `path` is in, or all of the host's.
 TemplateDestination place_of(const HookScope& scope, std::string_view path) {
-  for (const auto& root : {directory_of_task(scope), copy(scope.place->getAllocRoot()) + "/alloc"})
+  for (const auto& root : {directory_of_task(scope), copy(scope.target->getAllocRoot()) + "/alloc"})
     if (auto rest = path; enter_directory(root, rest))
       return {.root = root, .path = std::string{rest}};
   return {.root = "/", .path = std::string{path.substr(std::min<std::size_t>(path.size(), 1))}};
@@ -227,8 +227,8 @@ void note_change(const RenderOrder& order,
   which.insert(index);
   if (const auto noted = note_unsettled(order.scope, which); !noted)
     log::warn("client", "a change of a template is not noted",
-              {{"alloc", view(order.scope.place->getAllocId())},
-               {"task", view(order.scope.place->getTask())},
+              {{"alloc", view(order.scope.target->getAllocId())},
+               {"task", view(order.scope.target->getTask())},
                {"error", noted.error()}});
   into.noted = true;
 }
@@ -326,7 +326,7 @@ Result<> render_one(const RenderOrder& order,
 }  // namespace
 
 capnp::List<schema::Template>::Reader templates_of(const HookScope& scope) {
-  const auto task = workload::find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
+  const auto task = workload::find_task(*scope.alloc, *scope.job, view(scope.target->getTask()));
   if (!task) return {};
   return task->getTemplates();
 }

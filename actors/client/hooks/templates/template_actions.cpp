@@ -41,7 +41,7 @@ void TemplateActions::signal(const templates::ChangePlan& plan, std::size_t at, 
 }
 
 void TemplateActions::run(const templates::ChangeScript& script, Then then) {
-  if (!scope_.place->getDriver().getExec()) {
+  if (!scope_.target->getDriver().getExec()) {
     script_ended(script, templates::script_not_supported(script));
     return then();
   }

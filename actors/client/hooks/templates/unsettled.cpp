@@ -16,7 +16,7 @@ constexpr const char* notes = ".templates";
 constexpr std::size_t longest_note = 64 * 1024;
 
 Result<host::Beneath> root_of(const HookScope& scope) {
-  return host::Beneath::open(copy(scope.place->getAllocRoot()), false);
+  return host::Beneath::open(copy(scope.target->getAllocRoot()), false);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ Result<host::Beneath> root_of(const HookScope& scope) {
 std::set<std::size_t> read_unsettled(const HookScope& scope) {
   const auto root = root_of(scope);
   if (!root) return {};
-  const auto text = root->read_at(notes + ('/' + copy(scope.place->getTask())), 0, longest_note);
+  const auto text = root->read_at(notes + ('/' + copy(scope.target->getTask())), 0, longest_note);
   if (!text) return {};
   std::set<std::size_t> which;
   for (const auto line : split(*text, '\n'))
@@ -34,7 +34,7 @@ std::set<std::size_t> read_unsettled(const HookScope& scope) {
 
 Result<> note_unsettled(const HookScope& scope, const std::set<std::size_t>& which) {
   const auto root = NOMAD_TRY(root_of(scope));
-  const auto task = copy(scope.place->getTask());
+  const auto task = copy(scope.target->getTask());
   if (which.empty()) {
     const auto directory = root.open_directory(notes);
     if (!directory) return {};

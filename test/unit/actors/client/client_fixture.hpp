@@ -426,9 +426,9 @@ struct ClientFixture : ActorFixture {
   static client::SpawnHook without_mounts(const client::SpawnHook& real) {
     return
         [real](const actor::Owner& owner, const client::PluginHost& host, client::HookScope scope) {
-          Draft<schema::plugin::HookPlace> place{*scope.place};
+          Draft<schema::plugin::HookTarget> target{*scope.target};
           place->getDriver().setSecretsInMemory(false);
-          scope.place = place.freeze();
+          scope.target = target.freeze();
           return real(owner, host, scope);
         };
   }

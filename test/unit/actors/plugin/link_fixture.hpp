@@ -76,10 +76,10 @@ public:
     alloc->setTaskGroup("g");
     Draft<schema::Job> job;
     job->setId("j");
-    Draft<schema::plugin::HookPlace> place;
-    place->setAllocId("a1");
-    place->setTask("t");
-    return {alloc.freeze(), job.freeze(), place.freeze()};
+    Draft<schema::plugin::HookTarget> target;
+    target->setAllocId("a1");
+    target->setTask("t");
+    return {alloc.freeze(), job.freeze(), target.freeze()};
   }
 
   client::hook::Run phase(schema::plugin::Phase which) const {

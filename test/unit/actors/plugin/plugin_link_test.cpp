@@ -57,7 +57,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   const Runner runner;
   const auto answer = ask<client::hook::Answered>(
       link, plugin::plugin_link::RunHook{1, "answers", phase(plugin::Phase::PRESTART),
-                                         scope().place, runner.spawn(*this)});
+                                         scope().target, runner.spawn(*this)});
   REQUIRE((answer->has_value() && (*answer)->has_value()));
   CHECK(view((**answer)->answer->getEnvironment()[0].getKey()) == "A");
   CHECK(*runner.told == std::vector<std::string>{"a1:a1/t"});
@@ -69,7 +69,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   const Runner runner;
   const auto host = runner.spawn(*this);
   const auto lost = ask<client::hook::Answered>(
-      link, plugin::plugin_link::RunHook{1, "waits", phase(plugin::Phase::PRESTART), scope().place,
+      link, plugin::plugin_link::RunHook{1, "waits", phase(plugin::Phase::PRESTART), scope().target,
                                          host});
   CHECK_FALSE(lost->has_value());
 
@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   CHECK(status().state == PluginState::restarting);
   const auto next = ask<client::hook::Answered>(
       link, plugin::plugin_link::RunHook{2, "answers", phase(plugin::Phase::PRESTART),
-                                         scope().place, host});
+                                         scope().target, host});
   CHECK_FALSE(next->has_value());  // It waits for the next process.
   advance(6s);
   CHECK(plugin.lives == 2);
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: silence is refused, and its q
   const auto link = start({});
   const auto asked = ask<client::hook::Answered>(
       link,
-      plugin::plugin_link::RunHook{1, "h", phase(plugin::Phase::PRESTART), scope().place, {}});
+      plugin::plugin_link::RunHook{1, "h", phase(plugin::Phase::PRESTART), scope().target, {}});
   advance(4s);
   CHECK(status().state == PluginState::refused);
   CHECK(status().problem == "it did not say what it is within 3s");

@@ -55,7 +55,8 @@ inline plugin::plugin_link::RunHook run_of(const LinkFixture& fixture,
                                            std::uint64_t instance,
                                            const char* hook,
                                            const client::PluginHost& host) {
-  return {instance, hook, fixture.phase(plugin::Phase::PRESTART), LinkFixture::scope().place, host};
+  return {instance, hook, fixture.phase(plugin::Phase::PRESTART), LinkFixture::scope().target,
+          host};
 }
 
 }  // namespace nomad::test

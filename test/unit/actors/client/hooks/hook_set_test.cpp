@@ -35,9 +35,9 @@ struct Owner final : client::HookOwner {
   client::PluginHost hook_host() const override { return {}; }
 
   client::HookScope hook_scope() const override {
-    Draft<schema::plugin::HookPlace> place;
-    place->setAllocId("alloc");
-    return {Draft<schema::Allocation>{}.freeze(), Draft<schema::Job>{}.freeze(), place.freeze()};
+    Draft<schema::plugin::HookTarget> target;
+    target->setAllocId("alloc");
+    return {Draft<schema::Allocation>{}.freeze(), Draft<schema::Job>{}.freeze(), target.freeze()};
   }
 
   void fill(const HookEntry&, schema::plugin::HookRequest::Builder request) const override {
@@ -344,7 +344,7 @@ TEST_CASE_FIXTURE(HookSetFixture,
           adopt(client::spawn_inline_blocking_pool(system())),
           {{HookPhase::PRERUN,
             [this](const client::HookCall& call) -> Result<client::HookResult> {
-              log.push_back("prerun " + copy(call.place().getAllocId()));
+              log.push_back("prerun " + copy(call.target().getAllocId()));
               return client::HookResult{};
             }},
            {HookPhase::DESTROY, [](const client::HookCall&) -> Result<client::HookResult> {

@@ -200,16 +200,16 @@ namespace {
 struct NamesFixture : ActorFixture {
   TempDir dir;
   Draft<schema::Job> job{make_job({})};
-  Draft<schema::plugin::HookPlace> place;
+  Draft<schema::plugin::HookTarget> target;
   client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
   client::HookEntry entry = client::network_files_hook(steps);
 
   NamesFixture() {
     std::filesystem::create_directories(dir.file("web"));
-    place->setTask("web");
-    place->setAllocRoot(text(dir.path()));
-    place->getDriver().setMounts(true);
-    place->getDriver().setFsIsolation("image");
+    target->setTask("web");
+    target->setAllocRoot(text(dir.path()));
+    target->getDriver().setMounts(true);
+    target->getDriver().setFsIsolation("image");
     auto network = job->getTaskGroups()[0].initNetworks(1)[0];
     network.setMode("bridge");
     network.setHostname("web-${NOMAD_ALLOC_INDEX}");
@@ -223,7 +223,7 @@ struct NamesFixture : ActorFixture {
     const auto alloc = changed(make_alloc(now, 3), 1, [](auto& draft) {
       draft.initNetworkStatus().setAddress("10.9.0.2");
     });
-    return {.alloc = alloc, .job = now, .place = place.freeze()};
+    return {.alloc = alloc, .job = now, .target = target.freeze()};
   }
 
   Result<Object<schema::plugin::HookAnswer>> ask_hook() {
@@ -264,12 +264,12 @@ TEST_CASE_FIXTURE(NamesFixture, "network files: a hostname that nobody would hav
   network().setHostname("no name");
   CHECK(problem() == "network hostname \"no name\" is not a valid DNS name");
   network().setHostname("web");
-  place->getDriver().setFsIsolation("chroot");
+  target->getDriver().setFsIsolation("chroot");
   CHECK(problem().starts_with("hostname is not supported by the driver of this task"));
   network().setMode("host");
   CHECK(problem() == "hostname cannot be set on task group using \"host\" networking mode");
   CHECK(entry.wanted(scope()));
-  place->getDriver().setMounts(false);
+  target->getDriver().setMounts(false);
   CHECK(entry.wanted(scope()));
   network().setHostname("");
   CHECK_FALSE(entry.wanted(scope()));

@@ -101,9 +101,9 @@ struct ProvidedFixture : test::ActorFixture {
       services[i].setName(names[i]);
       services[i].setProvider(provider);
     }
-    Draft<schema::plugin::HookPlace> place;
-    place->setAllocId("a1");
-    return {alloc.freeze(), job.freeze(), place.freeze()};
+    Draft<schema::plugin::HookTarget> target;
+    target->setAllocId("a1");
+    return {alloc.freeze(), job.freeze(), target.freeze()};
   }
 
   Answer<client::hook::Answered> run(schema::plugin::Phase phase) {

@@ -13,13 +13,13 @@ namespace {
 
 struct VolumesFixture : ActorFixture {
   Draft<schema::Job> job{make_job({})};
-  Draft<schema::plugin::HookPlace> place;
+  Draft<schema::plugin::HookTarget> target;
   client::BlockingPool steps = adopt(client::spawn_inline_blocking_pool(system()));
 
   VolumesFixture() {
-    place->setTask("web");
-    place->getDriver().setMounts(true);
-    auto volumes = place->initHostVolumes(2);
+    target->setTask("web");
+    target->getDriver().setMounts(true);
+    auto volumes = target->initHostVolumes(2);
     for (unsigned i = 0; i < 2; ++i) {
       volumes[i].setKey(i == 0 ? "data" : "data[3]");
       volumes[i].initValue().setPath(i == 0 ? "/usr" : "/etc");
@@ -41,7 +41,7 @@ struct VolumesFixture : ActorFixture {
 
   client::HookScope scope() {
     const auto now = job.freeze();
-    return {.alloc = make_alloc(now, 3), .job = now, .place = place.freeze()};
+    return {.alloc = make_alloc(now, 3), .job = now, .target = target.freeze()};
   }
 
   Result<Object<schema::plugin::HookAnswer>> ask_hook() {
@@ -81,9 +81,9 @@ TEST_CASE_FIXTURE(VolumesFixture,
 }
 
 TEST_CASE_FIXTURE(VolumesFixture, "volumes: read-only if the node, the group or the task says so") {
-  place->getHostVolumes()[0].getValue().setReadOnly(true);
+  target->getHostVolumes()[0].getValue().setReadOnly(true);
   CHECK(mount().getReadOnly());
-  place->getHostVolumes()[0].getValue().setReadOnly(false);
+  target->getHostVolumes()[0].getValue().setReadOnly(false);
   volume().setReadOnly(true);
   CHECK(mount().getReadOnly());
   volume().setReadOnly(false);
@@ -101,14 +101,14 @@ TEST_CASE_FIXTURE(
     "volumes: one that the node does not have, or the driver can't show, is refused") {
   volume().setSource("gone");
   CHECK(ask_hook().error().what.starts_with("host volume validation error: missing gone"));
-  place->getDriver().setMounts(false);
+  target->getDriver().setMounts(false);
   CHECK(ask_hook().error().what
         == R"(task driver "mock_driver" for "web" does not support host volumes)");
 }
 
 TEST_CASE_FIXTURE(VolumesFixture,
                   "volumes: one whose path is not there says which, and what to do") {
-  auto data = place->getHostVolumes()[0].getValue();
+  auto data = target->getHostVolumes()[0].getValue();
   data.setName("data");
   data.setPath("/no such folder");
   CHECK(ask_hook().error().what
@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(VolumesFixture,
                   "volumes: one whose path this agent can't look at is left to who mounts it") {
   const host::TempDir loop;
   std::filesystem::create_symlink(loop / "data", loop / "data");
-  place->getHostVolumes()[0].getValue().setPath((loop / "data").c_str());
+  target->getHostVolumes()[0].getValue().setPath((loop / "data").c_str());
   CHECK(view(mount().getHostPath()) == loop / "data");
 }
 
