@@ -216,7 +216,7 @@ struct CommandEnded {
   output @1 :Data;                    # the beginning of it, of both streams
 }
 
-struct HostRequest {
+struct AgentRequest {
   allocId @0 :Text;
   task @1 :Text;                      # empty: all of the allocation's
   union {
@@ -244,7 +244,7 @@ struct PreviousAlloc {
   token @4 :Text;                     # for that
 }
 
-struct HostAnswer {
+struct AgentAnswer {
   union {
     done @0 :Void;
     resource @1 :Resource;

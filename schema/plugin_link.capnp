@@ -24,7 +24,7 @@ struct Frame {
     done @1 :Void;
     failed @2 :Plugin.Failure;
     hookAnswer @3 :Plugin.HookAnswer;
-    hostAnswer @4 :Plugin.HostAnswer;
+    agentAnswer @4 :Plugin.AgentAnswer;
     driverAnswer @5 :Plugin.DriverAnswer;
     facts @6 :Plugin.Fingerprint;       # attributes and devices; what else is in it is not shown
     apiAnswer @7 :ApiAnswer;
@@ -45,7 +45,7 @@ struct Frame {
     streamPart @18 :StreamPart;
 
     # -- the plugin's questions
-    askHost @19 :AskHost;               # hostAnswer, done
+    askAgent @19 :AskAgent;               # agentAnswer, done
     request @20 :ApiRequest;            # apiAnswer
     subscribe @21 :ApiRequest;          # apiAnswer with the head, then streamPart
 
@@ -154,9 +154,9 @@ struct HookNotice {
   notice @1 :Plugin.Notice;             # ids are the instance's, whatever they say
 }
 
-struct AskHost {
+struct AskAgent {
   instance @0 :UInt64;
-  request @1 :Plugin.HostRequest;       # as above
+  request @1 :Plugin.AgentRequest;       # as above
 }
 
 # -- drivers ---------------------------------------------------------------------------------------

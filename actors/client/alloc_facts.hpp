@@ -35,8 +35,8 @@ struct DelayOver {
 using AllocSelf = actor::WithInternal<AllocRunner,
                                       void(task_runner::Changed),
                                       void(task_runner::Ended),
-                                      void(plugin_host::Notice),
-                                      plugin_host::Answered(plugin_host::Ask),
+                                      void(plugin_agent::Notice),
+                                      plugin_agent::Answered(plugin_agent::Ask),
                                       void(alloc_runner::Review),
                                       void(alloc_runner::DelayOver),
                                       void(alloc_runner::CommandTimeOver)>;

@@ -16,7 +16,7 @@ class Remains final : public HookOwner {
 public:
   explicit Remains(HookScope scope) : scope_{std::move(scope)} {}
 
-  PluginHost hook_host() const override { return {}; }
+  PluginAgent agent() const override { return {}; }
 
   HookScope hook_scope() const override { return scope_; }
 

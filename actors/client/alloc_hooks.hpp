@@ -68,7 +68,7 @@ public:
   void stop() { set_->stop(); }
 
 private:
-  PluginHost hook_host() const override { return self_; }
+  PluginAgent agent() const override { return self_; }
 
   HookScope hook_scope() const override;
 

@@ -70,7 +70,7 @@ public:
   void task_changed(const task_runner::Changed& msg);
   void task_ended(const task_runner::Ended& msg);
   void heard(const schema::plugin::Notice::Reader& notice);
-  actor::Answer<plugin_host::Answered> asked(const schema::plugin::HostRequest::Reader& request);
+  actor::Answer<plugin_agent::Answered> asked(const schema::plugin::AgentRequest::Reader& request);
   void review();
   void delay_over();
   void child_down(const actor::Down& down);
@@ -105,10 +105,10 @@ private:
   void request_review();
   actor::Answer<door::NodeReply> restart(schema::door::RestartTasks::Reader order);
   actor::Answer<door::NodeReply> restart_tasks(bool all_tasks);
-  actor::Answer<plugin_host::Answered> tell_servers(
-      const schema::plugin::HostRequest::Reader& request);
-  actor::Answer<plugin_host::Answered> restart_for_hook(
-      const schema::plugin::HostRequest::Reader& request);
+  actor::Answer<plugin_agent::Answered> tell_servers(
+      const schema::plugin::AgentRequest::Reader& request);
+  actor::Answer<plugin_agent::Answered> restart_for_hook(
+      const schema::plugin::AgentRequest::Reader& request);
 
   std::int64_t unix_now() const { return context_->unix_now(); }
 
@@ -384,9 +384,9 @@ void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
   }
 }
 
-actor::Answer<plugin_host::Answered> AllocState::asked(
-    const schema::plugin::HostRequest::Reader& request) {
-  using Which = schema::plugin::HostRequest::Which;
+actor::Answer<plugin_agent::Answered> AllocState::asked(
+    const schema::plugin::AgentRequest::Reader& request) {
+  using Which = schema::plugin::AgentRequest::Which;
   switch (request.which()) {
     case Which::RESTART:
       return restart_for_hook(request);
@@ -396,13 +396,13 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
       if (phase_ > Phase::running) return Error{Errc::rejected, "the allocation has ended"};
       tasks_.tell(task_runner::Tell{read_event(request.getKill())});
       start_kill();
-      return plugin_host::Answered{};
+      return plugin_agent::Answered{};
     case Which::GET_RESOURCE:
-      return plugin_host::Answered{resources().get(view(request.getGetResource()))};
+      return plugin_agent::Answered{resources().get(view(request.getGetResource()))};
     case Which::PUT_RESOURCE: {
       auto put = resources().put(request.getPutResource());
       if (!put) return put.error();
-      return plugin_host::Answered{std::move(*put)};
+      return plugin_agent::Answered{std::move(*put)};
     }
     case Which::RUN: {
       const auto task = tasks_.runner_of(view(request.getTask()));
@@ -449,10 +449,10 @@ actor::Answer<door::NodeReply> AllocState::restart_tasks(bool all_tasks) {
 }
 
 /// The services of this allocation, and no other's: the servers see to that.
-actor::Answer<plugin_host::Answered> AllocState::tell_servers(
-    const schema::plugin::HostRequest::Reader& request) {
-  const auto promise = self_->make_response_promise<plugin_host::Answered>();
-  const auto done = [promise](const door::Reply&) { promise.deliver(plugin_host::Answered{}); };
+actor::Answer<plugin_agent::Answered> AllocState::tell_servers(
+    const schema::plugin::AgentRequest::Reader& request) {
+  const auto promise = self_->make_response_promise<plugin_agent::Answered>();
+  const auto done = [promise](const door::Reply&) { promise.deliver(plugin_agent::Answered{}); };
   const auto failed = [promise](const Error& err) { promise.deliver(err); };
   door::Rows rows;
   if (request.isRegister())
@@ -472,15 +472,15 @@ actor::Answer<plugin_host::Answered> AllocState::tell_servers(
 }
 
 /// As the reference has it for checks: running tasks only, and the restart policy may count it.
-actor::Answer<plugin_host::Answered> AllocState::restart_for_hook(
-    const schema::plugin::HostRequest::Reader& request) {
+actor::Answer<plugin_agent::Answered> AllocState::restart_for_hook(
+    const schema::plugin::AgentRequest::Reader& request) {
   if (!should_run() || tasks_.is_killing())
     return Error{Errc::rejected, "restart of an alloc that should not run"};
-  const auto promise = self_->make_response_promise<plugin_host::Answered>();
+  const auto promise = self_->make_response_promise<plugin_agent::Answered>();
   task_runner::Restart order{
       .event = event::restart_asked(unix_now(), view(request.getRestart().getReason())),
       .failure = request.getRestart().getFailure()};
-  const auto then = [promise] { promise.deliver(plugin_host::Answered{}); };
+  const auto then = [promise] { promise.deliver(plugin_agent::Answered{}); };
   if (request.getTask().size() > 0)
     tasks_.restart_running(copy(request.getTask()), order, then);
   else
@@ -572,8 +572,8 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](client_api::Exec& msg) { return self->state.tasks().exec(msg); },
       [self](const task_runner::Changed& msg) { self->state.task_changed(msg); },
       [self](const task_runner::Ended& msg) { self->state.task_ended(msg); },
-      [self](const plugin_host::Notice& msg) { self->state.heard(*msg.notice); },
-      [self](const plugin_host::Ask& msg) { return self->state.asked(*msg.request); },
+      [self](const plugin_agent::Notice& msg) { self->state.heard(*msg.notice); },
+      [self](const plugin_agent::Ask& msg) { return self->state.asked(*msg.request); },
       [self](alloc_runner::Review) { self->state.review(); },
       [self](alloc_runner::DelayOver) { self->state.delay_over(); },
       [self](const alloc_runner::CommandTimeOver& msg) { self->state.commands().time_over(msg); },

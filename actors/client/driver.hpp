@@ -8,7 +8,7 @@
 //     Error in place of an answer means that the driver itself has failed; so does an exception,
 //     which ends it. Another one follows then, and is asked to recover what runs.
 //   - StartTask with the run id of a run that exists attaches to it.
-//   - The end of a run is told once, urgently, to the host that it was made with
+//   - The end of a run is told once, urgently, to the agent that it was made with
 //     (Notice.exited), and kept until DestroyTask.
 //   - It holds no handle but the host's: tasks have names.
 //
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/tools/plugin_host.hpp"
+#include "actors/client/tools/plugin_agent.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/host/process/unique_fd.hpp"

@@ -35,8 +35,8 @@ struct DriverOptions {
   UsageReader usage_reader;
   BlockingPool steps{};  ///< For what blocks.
   std::function<std::int64_t()> unix_now;
-  PluginHost host;   ///< Whom it tells of its tasks' ends, of what happens to them, and of itself.
-  std::string name;  ///< Its own, in the catalog.
+  PluginAgent agent;  ///< Whom it tells of its tasks' ends, of what happens to them, and of itself.
+  std::string name;   ///< Its own, in the catalog.
   /// The agent's `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::string> config;
   std::string alloc_dir{};

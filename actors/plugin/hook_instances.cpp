@@ -13,7 +13,7 @@ using FrameBuilder = schema::plugin::Frame::Builder;
 
 namespace {
 
-constexpr auto host_patience = std::chrono::minutes{10};
+constexpr auto agent_patience = std::chrono::minutes{10};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void HookInstances::run(const plugin_link::RunHook& msg,
   const bool tells_target = is_new || !instance.target.is_same(msg.target);
   auto open = std::move(instance.open);
   std::erase_if(open, [this](std::uint64_t number) { return !questions_.is_open(number); });
-  instance = {.host = msg.host,
+  instance = {.agent = msg.agent,
               .alloc_id = copy(msg.target->getAllocId()),
               .task = copy(msg.target->getTask()),
               .open = std::move(open),
@@ -103,10 +103,10 @@ void HookInstances::take_notice(schema::plugin::HookNotice::Reader notice, std::
   draft->setTask(text(instance->task));
   if (draft->isEvent()) clean_event(draft->getEvent(), unix_now);
   if (draft->isEvent() || draft->isHealth() || draft->isNetwork() || draft->isChecks())
-    self_->send(instance->host, client::plugin_host::Notice{draft.freeze()});
+    self_->send(instance->agent, client::plugin_agent::Notice{draft.freeze()});
 }
 
-void HookInstances::take_question(std::uint64_t number, schema::plugin::AskHost::Reader question) {
+void HookInstances::take_question(std::uint64_t number, schema::plugin::AskAgent::Reader question) {
   const auto* const instance = find(question.getInstance());
   if (instance == nullptr)
     return questions_.refuse(number, {Errc::not_found, "there is no such instance of a hook"});
@@ -114,18 +114,18 @@ void HookInstances::take_question(std::uint64_t number, schema::plugin::AskHost:
     return questions_.refuse(
         number, {Errc::overloaded, fmt::format("{} questions are open already", asked_)});
   ++asked_;
-  Draft<schema::plugin::HostRequest> draft{question.getRequest()};
+  Draft<schema::plugin::AgentRequest> draft{question.getRequest()};
   draft->setAllocId(text(instance->alloc_id));
   draft->setTask(text(instance->task));
-  self_->request(instance->host, host_patience, client::plugin_host::Ask{draft.freeze()})
+  self_->request(instance->agent, agent_patience, client::plugin_agent::Ask{draft.freeze()})
       .then(
-          [this, number, life = life_](const client::plugin_host::Answered& answered) {
+          [this, number, life = life_](const client::plugin_agent::Answered& answered) {
             --asked_;
             if (life != life_) return;
             questions_.send([&](FrameBuilder frame) {
               frame.setNumber(number);
               if (answered.answer)
-                frame.setHostAnswer(*answered.answer);
+                frame.setAgentAnswer(*answered.answer);
               else
                 frame.setDone();
             });

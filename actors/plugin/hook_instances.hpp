@@ -43,11 +43,11 @@ public:
 
   /// Whatever ids it bears, it is about whom the hook is for.
   void take_notice(schema::plugin::HookNotice::Reader notice, std::int64_t unix_now);
-  void take_question(std::uint64_t number, schema::plugin::AskHost::Reader question);
+  void take_question(std::uint64_t number, schema::plugin::AskAgent::Reader question);
 
 private:
   struct Instance {
-    client::PluginHost host;
+    client::PluginAgent agent;
     std::string alloc_id;
     std::string task;
     std::vector<std::uint64_t> open;  ///< Numbers of questions about it.

@@ -185,11 +185,11 @@ void PluginDrivers::take_notice(schema::plugin::Notice::Reader notice, std::int6
   Draft<schema::plugin::Notice> draft{notice};
   draft->setDriver(text(served->first));
   if (draft->isEvent()) clean_event(draft->getEvent(), unix_now);
-  client::plugin_host::Notice told{draft.freeze()};
+  client::plugin_agent::Notice told{draft.freeze()};
   if (notice.isExited())
-    actor::send_urgent(self_, served->second.host, std::move(told));
+    actor::send_urgent(self_, served->second.agent, std::move(told));
   else
-    self_->send(served->second.host, std::move(told));
+    self_->send(served->second.agent, std::move(told));
 }
 
 void PluginDrivers::end() {

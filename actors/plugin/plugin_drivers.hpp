@@ -23,8 +23,8 @@ public:
   PluginDrivers(const PluginDrivers&) = delete;
   PluginDrivers& operator=(const PluginDrivers&) = delete;
 
-  void serve(const std::string& driver, actor::Any actor, client::PluginHost host) {
-    served_[driver] = {std::move(actor), std::move(host), false, {}};
+  void serve(const std::string& driver, actor::Any actor, client::PluginAgent agent) {
+    served_[driver] = {std::move(actor), std::move(agent), false, {}};
   }
 
   /// Asks the present process; from now on that one's end is the actor's. `orders` brings those for
@@ -62,7 +62,7 @@ private:
 
   struct Served {
     actor::Any actor;
-    client::PluginHost host;
+    client::PluginAgent agent;
     bool has_asked = false;
     std::map<client::driver::TaskId, Task> tasks;  ///< Whose notices are passed on.
   };

@@ -34,18 +34,18 @@ public:
 
   void init(const PluginLink& link,
             const std::string& hook,
-            const client::PluginHost& host,
+            const client::PluginAgent& agent,
             const client::HookScope& scope) {
     link_ = link;
     hook_ = hook;
     actor::set_about(*self_, hook);
-    host_ = host;
+    agent_ = agent;
     target_ = scope.target;
     instance_ = next_instance();
   }
 
   actor::Answer<client::hook::Answered> run(const client::hook::Run& msg) {
-    return self_->delegate(link_, plugin_link::RunHook{instance_, hook_, msg, target_, host_});
+    return self_->delegate(link_, plugin_link::RunHook{instance_, hook_, msg, target_, agent_});
   }
 
   actor::Answer<client::hook::Settled> cancel() {
@@ -60,7 +60,7 @@ private:
   client::Hook::pointer self_;
   PluginLink link_;
   std::string hook_;
-  client::PluginHost host_;
+  client::PluginAgent agent_;
   Object<schema::plugin::HookTarget> target_;
   std::uint64_t instance_ = 0;
 };
@@ -68,9 +68,9 @@ private:
 client::Hook::behavior_type plugin_hook_actor(client::Hook::stateful_pointer<PluginHookState> self,
                                               PluginLink link,
                                               std::string hook,
-                                              client::PluginHost host,
+                                              client::PluginAgent agent,
                                               client::HookScope scope) {
-  self->state.init(link, hook, host, scope);
+  self->state.init(link, hook, agent, scope);
   return {
       [self](client::hook::Run& msg) { return self->state.run(msg); },
       [self](client::hook::Cancel) { return self->state.cancel(); },
@@ -105,9 +105,9 @@ bool has_devices(const client::HookScope& scope, std::string_view kind) {
 client::Hook spawn_plugin_hook(const actor::Owner& owner,
                                const PluginLink& link,
                                const std::string& hook,
-                               const client::PluginHost& host,
+                               const client::PluginAgent& agent,
                                const client::HookScope& scope) {
-  return actor::spawn(owner, plugin_hook_actor, link, hook, host, scope);
+  return actor::spawn(owner, plugin_hook_actor, link, hook, agent, scope);
 }
 
 client::HookEntry plugin_hook(const PluginLink& link,
@@ -132,10 +132,11 @@ client::HookEntry plugin_hook(const PluginLink& link,
         = [kind = std::move(kind), too = std::move(entry.wanted)](const client::HookScope& scope) {
             return has_devices(scope, kind) && (!too || too(scope));
           };
-  entry.spawn = [link, name = entry.name](const actor::Owner& owner, const client::PluginHost& host,
-                                          const client::HookScope& scope) {
-    return spawn_plugin_hook(owner, link, name, host, scope);
-  };
+  entry.spawn
+      = [link, name = entry.name](const actor::Owner& owner, const client::PluginAgent& agent,
+                                  const client::HookScope& scope) {
+          return spawn_plugin_hook(owner, link, name, agent, scope);
+        };
   return entry;
 }
 

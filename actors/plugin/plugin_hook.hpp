@@ -17,7 +17,7 @@ client::HookEntry plugin_hook(const PluginLink& link,
 client::Hook spawn_plugin_hook(const actor::Owner& owner,
                                const PluginLink& link,
                                const std::string& hook,
-                               const client::PluginHost& host,
+                               const client::PluginAgent& agent,
                                const client::HookScope& scope);
 
 }  // namespace nomad::plugin

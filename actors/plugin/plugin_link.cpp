@@ -269,8 +269,8 @@ void LinkState::take(Message::Reader frame) {
     case Message::EXEC_TAKEN:
     case Message::EXEC_ENDED:
       return commands_.take(frame);
-    case Message::ASK_HOST:
-      return hooks_.take_question(number, frame.getAskHost());
+    case Message::ASK_AGENT:
+      return hooks_.take_question(number, frame.getAskAgent());
     case Message::REQUEST:
       return calls_->request(number, frame.getRequest(), false);
     case Message::SUBSCRIBE:

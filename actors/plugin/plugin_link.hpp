@@ -58,7 +58,7 @@ struct RunHook {
   std::string hook;
   client::hook::Run run;
   Object<schema::plugin::HookTarget> target;
-  client::PluginHost host;  ///< Hears what the hook says.
+  client::PluginAgent agent;  ///< Hears what the hook says.
 };
 
 struct CancelHook {
@@ -82,7 +82,7 @@ struct ServeDriver {
   using is_message = void;
   std::string driver;
   actor::Any actor;
-  client::PluginHost host;
+  client::PluginAgent agent;
 };
 
 struct AskDriver {

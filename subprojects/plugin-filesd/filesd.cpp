@@ -28,7 +28,7 @@ std::string quoted(const std::string& text) {
 
 class FileProvider final : public ServiceProvider {
 public:
-  explicit FileProvider(Host& host) : host_{host} {}
+  explicit FileProvider(Agent& agent) : agent_{agent} {}
 
   void register_services(const std::vector<Service>& services, const DoneReply& reply) override {
     for (const auto& service : services)
@@ -57,10 +57,10 @@ private:
   void write_soon(std::optional<DoneReply> reply) {
     if (reply) waiting_.push_back(*reply);
     if (std::exchange(is_due_, true)) return;
-    host_.after(std::chrono::milliseconds{300}, [this] {
+    agent_.after(std::chrono::milliseconds{300}, [this] {
       is_due_ = false;
       const auto written = write();
-      if (!written) host_.log(Level::error, written.error().what);
+      if (!written) agent_.log(Level::error, written.error().what);
       for (const auto& each : std::exchange(waiting_, {}))
         each(written);
     });
@@ -103,7 +103,7 @@ private:
     return {};
   }
 
-  Host& host_;
+  Agent& agent_;
   std::map<std::string, Service> services_;  ///< By id.
   /// By allocation; then whether all checks of a task's (or the group's) service pass.
   std::map<std::string, std::map<std::pair<std::string, std::string>, bool>> passing_;
@@ -123,7 +123,7 @@ void describe(Plugin& plugin) {
     return {};
   });
   plugin.service_provider({.name = "filesd", .hears_checks = true},
-                          [](Host& host) { return std::make_unique<FileProvider>(host); });
+                          [](Agent& agent) { return std::make_unique<FileProvider>(agent); });
 }
 
 NOMADCTL_PLUGIN(describe)

@@ -30,7 +30,7 @@ std::string label_of(schema::Job::Reader job) {
   return {};
 }
 
-Result<Decision> decide(Host&, schema::plugin::Scheduling::Reader question) {
+Result<Decision> decide(Agent&, schema::plugin::Scheduling::Reader question) {
   const auto label = label_of(question.getJob());
   std::vector<Place> places;
   for (const auto node : question.getNodes())

@@ -40,7 +40,7 @@ public:
     }
   }
 
-  Result<HookAnswer> note(HookHost& host, const HookCall& call) {
+  Result<HookAnswer> note(HookRunner& runner, const HookCall& call) {
     const auto id = call.alloc_id();
     const bool begins = call.phase() == Phase::PRERUN;
     if (open_.contains(id) == begins) return HookAnswer{};
@@ -54,7 +54,7 @@ public:
       open_.insert(id);
     else
       open_.erase(id);
-    host.event("Ledger", "wrote its " + what);
+    runner.event("Ledger", "wrote its " + what);
     return HookAnswer{};
   }
 
@@ -65,12 +65,12 @@ private:
 
 std::unique_ptr<Ledger> book;
 
-Result<HookAnswer> note(HookHost& host, const HookCall& call) {
+Result<HookAnswer> note(HookRunner& runner, const HookCall& call) {
   if (!book) {
-    const auto own_path = host.agent().surroundings().data_dir + "/ledger.txt";
+    const auto own_path = runner.agent().surroundings().data_dir + "/ledger.txt";
     book = std::make_unique<Ledger>(configured_path.empty() ? own_path : configured_path);
   }
-  return book->note(host, call);
+  return book->note(runner, call);
 }
 
 }  // namespace

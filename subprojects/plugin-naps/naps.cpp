@@ -41,9 +41,9 @@ struct Nap {
 
 class Naps final : public TaskDriver {
 public:
-  explicit Naps(Host& host)
+  explicit Naps(Agent& agent)
       : TaskDriver{
-          host,
+          agent,
           {.name = "naps",
            .exec = true,
            .config = {{.name = "length", .kind = ConfigKind::DURATION, .required = true}}}} {
@@ -60,7 +60,7 @@ private:
     const auto seconds = std::to_string(settings.duration("length") / 1s);
     Nap nap{.run_id = run_id,
             .handle = {},
-            .status_file = host().surroundings().data_dir + '/' + id.alloc_id + '.' + id.task};
+            .status_file = agent().surroundings().data_dir + '/' + id.alloc_id + '.' + id.task};
     const auto script = "sleep " + seconds + "; code=$?; echo slept for " + seconds
                         + " s; echo $code > '" + nap.status_file + "'";
     const auto logs = TaskLogs::open(config);
@@ -91,7 +91,7 @@ private:
     if (last == std::string_view::npos) return Error{Errc::not_found, "it never began"};
     Nap nap{.run_id = std::string{handle.substr(last + 1)},
             .handle = std::string{handle},
-            .status_file = host().surroundings().data_dir + '/' + id.alloc_id + '.' + id.task,
+            .status_file = agent().surroundings().data_dir + '/' + id.alloc_id + '.' + id.task,
             .pid = std::atoi(nap.handle.c_str())};
     return (naps_[id] = nap).run_id;
   }
@@ -142,7 +142,7 @@ private:
       nap.end = file >> code ? RunEnd{.code = code} : RunEnd{.signal = SIGKILL};
       tell_end(id, nap.run_id, *nap.end);
     }
-    host().after(200ms, [this] { look(); });
+    agent().after(200ms, [this] { look(); });
   }
 
   std::map<TaskId, Nap> naps_;
@@ -152,7 +152,7 @@ private:
 
 void describe(Plugin& plugin) {
   plugin.is("naps", "1.0.0");
-  plugin.driver("naps", [](Host& host) { return std::make_unique<Naps>(host); });
+  plugin.driver("naps", [](Agent& agent) { return std::make_unique<Naps>(agent); });
 }
 
 NOMADCTL_PLUGIN(describe)

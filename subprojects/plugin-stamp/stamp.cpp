@@ -11,13 +11,13 @@ namespace {
 
 std::string file_name;
 
-Result<HookAnswer> write_file(HookHost& host, const HookCall& call) {
+Result<HookAnswer> write_file(HookRunner& runner, const HookCall& call) {
   const auto path = call.task_dir() + "/local/" + file_name;
   std::ofstream file{path};
   file << call.alloc_id() << '\n';
   file.close();
   if (!file) return Error{Errc::io, "can't write " + path};
-  host.event("Stamp", "wrote local/" + file_name);
+  runner.event("Stamp", "wrote local/" + file_name);
   return HookAnswer{.done = true,
                     .environment = {{"STAMP_FILE", call.env("NOMAD_TASK_DIR") + '/' + file_name}}};
 }

@@ -22,7 +22,7 @@ bool is_there(const std::string& program) {
   return false;
 }
 
-Result<std::map<std::string, std::string>> look(Host&) {
+Result<std::map<std::string, std::string>> look(Agent&) {
   std::map<std::string, std::string> attributes;
   for (const auto& program : programs)
     attributes["tools." + program] = is_there(program) ? "true" : "false";

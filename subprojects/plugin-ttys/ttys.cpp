@@ -23,7 +23,7 @@ std::string directory() {
 }
 
 /// All that are there now. One that was pulled out is gone from the node at the next look.
-Result<std::vector<DeviceGroup>> find_ports(Host&) {
+Result<std::vector<DeviceGroup>> find_ports(Agent&) {
   DeviceGroup ports{.name = "port", .attributes = {{"directory", directory()}}};
   glob_t found{};
   const int outcome = glob(pattern.c_str(), 0, nullptr, &found);
@@ -41,7 +41,7 @@ Result<std::vector<DeviceGroup>> find_ports(Host&) {
   return std::vector<DeviceGroup>{ports};
 }
 
-Result<HookAnswer> reserve_ports(HookHost&, const HookCall&, const ReservedDevices& got) {
+Result<HookAnswer> reserve_ports(HookRunner&, const HookCall&, const ReservedDevices& got) {
   HookAnswer answer;
   auto& list = answer.environment["SERIAL_PORTS"];
   for (const auto& id : got.ids) {

@@ -79,15 +79,15 @@ Result<> post(const Target& to, std::string_view body) {
 
 class Webhook final : public Actor {
 public:
-  explicit Webhook(Host& host) : host_{host} {}
+  explicit Webhook(Agent& agent) : agent_{agent} {}
 
   void start() override {
-    host_.subscribe(
+    agent_.subscribe(
         "/v1/event/stream?" + topics + "&index=" + std::to_string(index_),
         [this](std::string_view line) { take(line); },
         [this](const Error& why) {
-          host_.log(Level::warn, "the event stream ended: " + why.what);
-          host_.after(5s, [this] { start(); });
+          agent_.log(Level::warn, "the event stream ended: " + why.what);
+          agent_.after(5s, [this] { start(); });
         });
   }
 
@@ -104,17 +104,17 @@ private:
   void deliver() {
     if (waiting_.empty()) return;
     if (const auto outcome = post(target, waiting_.front()); !outcome) {
-      host_.count("failed");
-      host_.log(Level::warn, outcome.error().what);
-      host_.after(5s, [this] { deliver(); });
+      agent_.count("failed");
+      agent_.log(Level::warn, outcome.error().what);
+      agent_.after(5s, [this] { deliver(); });
       return;
     }
-    host_.count("delivered");
+    agent_.count("delivered");
     waiting_.pop_front();
-    host_.after(0s, [this] { deliver(); });
+    agent_.after(0s, [this] { deliver(); });
   }
 
-  Host& host_;
+  Agent& agent_;
   std::uint64_t index_ = 0;
   std::deque<std::string> waiting_;
 };
@@ -132,7 +132,7 @@ void describe(Plugin& plugin) {
     topics = all.empty() ? "topic=*" : all;
     return {};
   });
-  plugin.actor("webhook", [](Host& host) { return std::make_unique<Webhook>(host); });
+  plugin.actor("webhook", [](Agent& agent) { return std::make_unique<Webhook>(agent); });
 }
 
 NOMADCTL_PLUGIN(describe)

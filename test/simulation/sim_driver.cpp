@@ -46,8 +46,8 @@ SimProcess* SimNode::find(const driver::TaskId& id) {
   return found == processes_.end() ? nullptr : &*found;
 }
 
-client::Driver SimNode::spawn_driver(const PluginHost& host) {
-  host_ = host;
+client::Driver SimNode::spawn_driver(const PluginAgent& agent) {
+  agent_ = agent;
   return system_.own(
       machine_,
       actor::spawn(system_.system(), [this](DriverSelf::pointer self) -> DriverSelf::behavior_type {
@@ -192,7 +192,7 @@ void SimNode::end(std::uint64_t number, int exit_code) {
 void SimNode::tell_end(const SimProcess& process) {
   if (!is_on()) return;
   system_.on(machine_, [&] {
-    actor::tell_urgent(host_, driver::exited(process.id, process.run_id, process.result));
+    actor::tell_urgent(agent_, driver::exited(process.id, process.run_id, process.result));
   });
 }
 

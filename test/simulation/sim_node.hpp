@@ -105,7 +105,7 @@ private:
   NodeDoor spawn_link();
   client::ClientDb spawn_db();
   Time saved_at(Time shortest, Time longest);
-  client::Driver spawn_driver(const client::PluginHost& host);
+  client::Driver spawn_driver(const client::PluginAgent& agent);
   client::PluginCatalog plugins();
 
   using DbSelf = actor::WithInternal<client::ClientDb, void(Run)>;
@@ -150,7 +150,7 @@ private:
   std::shared_ptr<rpc::Credentials> credentials_ = std::make_shared<rpc::Credentials>();
   std::shared_ptr<storage::ClientStore> store_;
   std::vector<SimProcess> processes_;
-  client::PluginHost host_;  ///< Of the newest driver.
+  client::PluginAgent agent_;  ///< Of the newest driver.
   std::uint64_t next_process_ = 1;
   bool faulty_ = true;
   Time saved_until_{0};

@@ -12,14 +12,14 @@ namespace nomad::client {
 
 namespace {
 
-using AnswerPromise = actor::Promise<plugin_host::Answered>;
+using AnswerPromise = actor::Promise<plugin_agent::Answered>;
 
 constexpr std::chrono::minutes longest_question{5};
 constexpr std::chrono::seconds answer_slack{60};
 
 template <class Fill>
-plugin_host::Answered previous_alloc(Fill fill) {
-  Draft<schema::plugin::HostAnswer> answer;
+plugin_agent::Answered previous_alloc(Fill fill) {
+  Draft<schema::plugin::AgentAnswer> answer;
   fill(answer->initPreviousAlloc());
   return {answer.freeze()};
 }
@@ -48,11 +48,11 @@ void ask_servers(AllocSelf::pointer self,
 
 }  // namespace
 
-actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
-                                               const AllocFacts& facts,
-                                               const NodeQuestions& questions,
-                                               const AllocRunnerParent& parent,
-                                               const std::string& alloc_id) {
+actor::Answer<plugin_agent::Answered> await_end(AllocSelf::pointer self,
+                                                const AllocFacts& facts,
+                                                const NodeQuestions& questions,
+                                                const AllocRunnerParent& parent,
+                                                const std::string& alloc_id) {
   const bool replaces = facts.alloc->previous() == alloc_id;
   const auto preempted = facts.alloc->preempted();
   bool preempts = false;
@@ -63,7 +63,7 @@ actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
                  fmt::format("allocation {} has nothing to do with {}", facts.id, alloc_id)};
   const auto group = workload::find_group(*facts.job, facts.alloc->task_group());
   const bool wants_disk = replaces && group && takes_disk_over(*group);
-  const auto promise = self->make_response_promise<plugin_host::Answered>();
+  const auto promise = self->make_response_promise<plugin_agent::Answered>();
   self->request(parent, actor::infinite,
                 alloc_runner::AwaitEnd{alloc_id, wants_disk ? facts.id : std::string{}})
       .then(

@@ -15,12 +15,12 @@ struct NodeQuestions {
   NodeDoor servers;
 };
 
-/// Answers `HostRequest.awaitEnd`, with a PreviousAlloc. `rejected` for an allocation that this one
-/// has nothing to do with; the servers' errors. `parent` is the runner's.
-actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
-                                               const AllocFacts& facts,
-                                               const NodeQuestions& questions,
-                                               const AllocRunnerParent& parent,
-                                               const std::string& alloc_id);
+/// Answers `AgentRequest.awaitEnd`, with a PreviousAlloc. `rejected` for an allocation that this
+/// one has nothing to do with; the servers' errors. `parent` is the runner's.
+actor::Answer<plugin_agent::Answered> await_end(AllocSelf::pointer self,
+                                                const AllocFacts& facts,
+                                                const NodeQuestions& questions,
+                                                const AllocRunnerParent& parent,
+                                                const std::string& alloc_id);
 
 }  // namespace nomad::client

@@ -13,24 +13,24 @@ Error not_running() {
 
 }  // namespace
 
-actor::Answer<plugin_host::Answered> signal_task(AllocSelf::pointer self,
-                                                 const TaskRunner& task,
-                                                 schema::plugin::Signal::Reader signal) {
+actor::Answer<plugin_agent::Answered> signal_task(AllocSelf::pointer self,
+                                                  const TaskRunner& task,
+                                                  schema::plugin::Signal::Reader signal) {
   if (!task) return not_running();
-  const auto promise = self->make_response_promise<plugin_host::Answered>();
+  const auto promise = self->make_response_promise<plugin_agent::Answered>();
   self->request(task, signal_timeout,
                 task_runner::Signal{copy(signal.getSignal()), copy(signal.getReason())})
-      .then([promise](const task_runner::Done&) { promise.deliver(plugin_host::Answered{}); },
+      .then([promise](const task_runner::Done&) { promise.deliver(plugin_agent::Answered{}); },
             [promise](const Error& err) { promise.deliver(err); });
   return promise;
 }
 
-actor::Answer<plugin_host::Answered> kill_task(AllocSelf::pointer self,
-                                               const TaskRunner& task,
-                                               schema::plugin::Event::Reader event) {
+actor::Answer<plugin_agent::Answered> kill_task(AllocSelf::pointer self,
+                                                const TaskRunner& task,
+                                                schema::plugin::Event::Reader event) {
   if (!task) return not_running();
   self->send(task, task_runner::Kill{.event = read_event(event)});
-  return plugin_host::Answered{};
+  return plugin_agent::Answered{};
 }
 
 }  // namespace nomad::client

@@ -1,4 +1,4 @@
-// What a hook asks for one task by its host: a signal, its end. Functions of the allocation's
+// What a hook asks for one task by its agent: a signal, its end. Functions of the allocation's
 // runner, called in its own turns.
 #pragma once
 
@@ -8,13 +8,13 @@
 namespace nomad::client {
 
 /// Answered when the driver has sent it; `not_found` while the task does not run.
-actor::Answer<plugin_host::Answered> signal_task(AllocSelf::pointer self,
-                                                 const TaskRunner& task,
-                                                 schema::plugin::Signal::Reader signal);
+actor::Answer<plugin_agent::Answered> signal_task(AllocSelf::pointer self,
+                                                  const TaskRunner& task,
+                                                  schema::plugin::Signal::Reader signal);
 
 /// Ends the task for good, after the event; the others react as to any end.
-actor::Answer<plugin_host::Answered> kill_task(AllocSelf::pointer self,
-                                               const TaskRunner& task,
-                                               schema::plugin::Event::Reader event);
+actor::Answer<plugin_agent::Answered> kill_task(AllocSelf::pointer self,
+                                                const TaskRunner& task,
+                                                schema::plugin::Event::Reader event);
 
 }  // namespace nomad::client

@@ -36,8 +36,8 @@ struct RespawnDue {
 };
 
 using ManagerSelf = actor::WithInternal<DriverManager,
-                                        void(plugin_host::Notice),
-                                        plugin_host::Answered(plugin_host::Ask),
+                                        void(plugin_agent::Notice),
+                                        plugin_agent::Answered(plugin_agent::Ask),
                                         void(LookDue),
                                         void(RespawnDue)>;
 
@@ -62,12 +62,12 @@ public:
   void look();
   void respawn(const std::string& driver);
   void child_down(const actor::Down& down);
-  void heard(const plugin_host::Notice& msg);
+  void heard(const plugin_agent::Notice& msg);
   void set_catalog(const driver_manager::SetCatalog& msg);
 
-  void serve(const driver_manager::Serve& msg) { hosts_[key_of(msg.id)] = msg.host; }
+  void serve(const driver_manager::Serve& msg) { agents_[key_of(msg.id)] = msg.agent; }
 
-  void leave(const driver_manager::Leave& msg) { hosts_.erase(key_of(msg.id)); }
+  void leave(const driver_manager::Leave& msg) { agents_.erase(key_of(msg.id)); }
 
 private:
   static std::string key_of(const driver::TaskId& id) { return id.alloc_id + '/' + id.task; }
@@ -98,7 +98,7 @@ private:
   ManagerSelf::pointer self_;
   DriverManagerOptions options_;
   std::map<std::string, Slot> slots_;
-  std::unordered_map<std::string, TaskHost> hosts_;  ///< By allocation and task.
+  std::unordered_map<std::string, TaskAgent> agents_;  ///< By allocation and task.
   std::uint64_t last_life_ = 0;
   bool published_ = false;
   actor::Newest<DriverManagerParent, driver_manager::Changed> news_;
@@ -118,7 +118,7 @@ void ManagerState::spawn(const std::string& driver) {
   auto& slot = slots_.at(driver);
   auto options = options_.common;
   options.name = driver;
-  options.host = self_;
+  options.agent = self_;
   if (const auto config = options_.configs.find(driver); config != options_.configs.end())
     options.config = config->second;
   if (slot.known.retired) options.config = {{"enabled", "false"}};
@@ -271,7 +271,7 @@ void ManagerState::set_catalog(const driver_manager::SetCatalog& msg) {
 
 // -- what they tell ------------------------------------------------------------------------------
 
-void ManagerState::heard(const plugin_host::Notice& msg) {
+void ManagerState::heard(const plugin_agent::Notice& msg) {
   const auto notice = *msg.notice;
   if (notice.isFingerprint()) {
     const auto found = slots_.find(copy(notice.getDriver()));
@@ -280,16 +280,16 @@ void ManagerState::heard(const plugin_host::Notice& msg) {
     return;
   }
   const driver::TaskId id{copy(notice.getAllocId()), copy(notice.getTask())};
-  const auto host = hosts_.find(key_of(id));
-  if (host == hosts_.end()) {
+  const auto agent = agents_.find(key_of(id));
+  if (agent == agents_.end()) {
     log::debug("client", "a driver tells of a task that nobody looks after",
                {{"alloc", id.alloc_id}, {"task", id.task}});
     return;
   }
   if (notice.isExited())
-    actor::send_urgent(self_, host->second, plugin_host::Notice{msg});
+    actor::send_urgent(self_, agent->second, plugin_agent::Notice{msg});
   else
-    self_->send(host->second, plugin_host::Notice{msg});
+    self_->send(agent->second, plugin_agent::Notice{msg});
 }
 
 ManagerSelf::behavior_type driver_manager_actor(ManagerSelf::stateful_pointer<ManagerState> self,
@@ -301,8 +301,8 @@ ManagerSelf::behavior_type driver_manager_actor(ManagerSelf::stateful_pointer<Ma
       [&state](const driver_manager::Serve& msg) { state.serve(msg); },
       [&state](const driver_manager::Leave& msg) { state.leave(msg); },
       [&state](const driver_manager::SetCatalog& msg) { state.set_catalog(msg); },
-      [&state](const plugin_host::Notice& msg) { state.heard(msg); },
-      [](const plugin_host::Ask&) -> actor::Answer<plugin_host::Answered> {
+      [&state](const plugin_agent::Notice& msg) { state.heard(msg); },
+      [](const plugin_agent::Ask&) -> actor::Answer<plugin_agent::Answered> {
         return Error{Errc::rejected, "this agent cannot answer that to a driver"};
       },
       [&state](LookDue) { state.look(); },

@@ -4,7 +4,7 @@
 //
 // Owns:   the drivers; which runner looks after which task.
 // Takes:  Serve and Leave of the runners, SetCatalog of the parent, and what drivers tell and ask
-//         as their PluginHost.
+//         as their PluginAgent.
 // Asks:   the drivers (describe, fingerprint).
 // Parent: client, restart: drivers begin anew, runners recover their tasks.
 // Ends:   by the parent's exit message; the tasks of drivers that outlive the agent go on.
@@ -50,15 +50,15 @@ inline const KnownDriver* find_driver(const KnownDrivers& drivers, const std::st
 }
 
 /// Who hears what a driver tells of a task.
-using TaskHost = actor::Interface<void(plugin_host::Notice)>;
+using TaskAgent = actor::Interface<void(plugin_agent::Notice)>;
 
 namespace driver_manager {
 
-/// `host` looks after the task. Sent urgently, before the driver hears of the task.
+/// `agent` looks after the task. Sent urgently, before the driver hears of the task.
 struct Serve {
   using is_message = void;
   driver::TaskId id;
-  TaskHost host;
+  TaskAgent agent;
 };
 
 /// Nobody does any more. Sent urgently, so that it does not come after somebody else's Serve.
@@ -89,7 +89,7 @@ using DriverManagerParent = actor::Interface<void(driver_manager::Changed)>;
 
 struct DriverManagerOptions {
   std::shared_ptr<const PluginCatalog> plugins;
-  DriverOptions common;  ///< Of every driver; without `config`, `host` and `name`.
+  DriverOptions common;  ///< Of every driver; without `config`, `agent` and `name`.
   std::map<std::string, std::map<std::string, std::string>> configs{};  ///< By driver.
   std::function<bool(const std::string&)> is_allowed{};                 ///< Empty: all of them are.
   DriverManagerParent parent;

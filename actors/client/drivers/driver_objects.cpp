@@ -69,7 +69,7 @@ void write_failure(const Error& from, bool recoverable, schema::plugin::Failure:
   to.setRecoverable(recoverable);
 }
 
-plugin_host::Notice notice(Draft<schema::plugin::Notice>& draft, const TaskId& id) {
+plugin_agent::Notice notice(Draft<schema::plugin::Notice>& draft, const TaskId& id) {
   draft->setAllocId(text(id.alloc_id));
   draft->setTask(text(id.task));
   return {draft.freeze()};
@@ -255,9 +255,9 @@ Object<schema::plugin::Fingerprint> make_fingerprint(
 
 // -- notices -------------------------------------------------------------------------------------
 
-plugin_host::Notice exited(const TaskId& id,
-                           std::string_view run_id,
-                           const workload::ExitResult& result) {
+plugin_agent::Notice exited(const TaskId& id,
+                            std::string_view run_id,
+                            const workload::ExitResult& result) {
   Draft<schema::plugin::Notice> draft;
   auto end = draft->initExited();
   end.setRunId(text(run_id));
@@ -265,11 +265,11 @@ plugin_host::Notice exited(const TaskId& id,
   return notice(draft, id);
 }
 
-plugin_host::Notice exited(const TaskRun& run) {
+plugin_agent::Notice exited(const TaskRun& run) {
   return exited(run.id, run.run_id, *run.result);
 }
 
-plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text) {
+plugin_agent::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text) {
   Draft<schema::plugin::Notice> draft;
   auto event = draft->initEvent();
   event.setType(nomad::text(workload::task_event::driver));
@@ -278,9 +278,9 @@ plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string
   return notice(draft, id);
 }
 
-plugin_host::Notice told_usage(const TaskId& id,
-                               std::string_view run_id,
-                               const Result<client_api::TaskUsage>& usage) {
+plugin_agent::Notice told_usage(const TaskId& id,
+                                std::string_view run_id,
+                                const Result<client_api::TaskUsage>& usage) {
   if (!usage) return usage_failed(id, run_id, usage.error(), /*recoverable=*/true);
   Draft<schema::plugin::Notice> draft;
   write_task_usage(*usage, draft->initUsage());
@@ -288,17 +288,18 @@ plugin_host::Notice told_usage(const TaskId& id,
   return notice(draft, id);
 }
 
-plugin_host::Notice usage_failed(const TaskId& id,
-                                 std::string_view run_id,
-                                 const Error& err,
-                                 bool recoverable) {
+plugin_agent::Notice usage_failed(const TaskId& id,
+                                  std::string_view run_id,
+                                  const Error& err,
+                                  bool recoverable) {
   Draft<schema::plugin::Notice> draft;
   write_failure(err, recoverable, draft->initUsageFailed());
   draft->setRunId(text(run_id));
   return notice(draft, id);
 }
 
-plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint) {
+plugin_agent::Notice felt(std::string_view driver,
+                          Object<schema::plugin::Fingerprint> fingerprint) {
   Draft<schema::plugin::Notice> draft;
   draft->setFingerprint(*fingerprint);
   draft->setDriver(text(driver));

@@ -73,25 +73,25 @@ Object<schema::plugin::Fingerprint> make_fingerprint(
     std::string_view description,
     const std::map<std::string, std::string>& attributes = {});
 
-// -- what a driver tells its host
+// -- what a driver tells its agent
 
-plugin_host::Notice exited(const TaskId& id,
-                           std::string_view run_id,
-                           const workload::ExitResult& result);
-plugin_host::Notice exited(const TaskRun& run);
+plugin_agent::Notice exited(const TaskId& id,
+                            std::string_view run_id,
+                            const workload::ExitResult& result);
+plugin_agent::Notice exited(const TaskRun& run);
 /// For the task's history, as an event "Driver".
-plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text);
+plugin_agent::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text);
 /// What a reading of a stream has come to. After an error the next one may succeed.
-plugin_host::Notice told_usage(const TaskId& id,
-                               std::string_view run_id,
-                               const Result<client_api::TaskUsage>& usage);
+plugin_agent::Notice told_usage(const TaskId& id,
+                                std::string_view run_id,
+                                const Result<client_api::TaskUsage>& usage);
 /// `recoverable`: the next reading may succeed; otherwise this is the last word about the run's
 /// usage.
-plugin_host::Notice usage_failed(const TaskId& id,
-                                 std::string_view run_id,
-                                 const Error& err,
-                                 bool recoverable);
-plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint);
+plugin_agent::Notice usage_failed(const TaskId& id,
+                                  std::string_view run_id,
+                                  const Error& err,
+                                  bool recoverable);
+plugin_agent::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint);
 
 // -- reading answers
 

@@ -53,10 +53,10 @@ struct ExecutorTasks::State {
   std::string cgroup_parent;
   UsageReader usage_reader;
   BlockingPool steps;
-  PluginHost host;
+  PluginAgent agent;
   std::unique_ptr<host::ExecutorClient> executors;  ///< None before there is something to run.
   workload::TaskRuns runs{
-      [this](const Run& run) { actor::send_urgent(self, host, driver::exited(run)); }};
+      [this](const Run& run) { actor::send_urgent(self, agent, driver::exited(run)); }};
   std::map<Number, Process> processes;  ///< Of the runs.
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
@@ -64,7 +64,7 @@ struct ExecutorTasks::State {
   void init(const DriverOptions& options, ExecutorTraits wanted) {
     usage_reader = options.usage_reader;
     steps = options.steps;
-    host = options.host;
+    agent = options.agent;
     name = options.name;
     executor_path = options.executor_path;
     cgroup_parent = options.cgroup_parent;
@@ -304,7 +304,7 @@ struct ExecutorTasks::State {
   void tell_usage(const workload::UsageStreams::Reading& reading,
                   const Result<client_api::TaskUsage>& usage) {
     if (runs.usage().end_reading(reading))
-      self->send(host, driver::told_usage(reading.id, runs.find(reading.id)->run_id, usage));
+      self->send(agent, driver::told_usage(reading.id, runs.find(reading.id)->run_id, usage));
   }
 
   actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {

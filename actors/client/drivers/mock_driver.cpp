@@ -66,9 +66,9 @@ struct MockState {
 
   MockSelf::pointer self;
   std::function<std::int64_t()> unix_now;
-  PluginHost host;
+  PluginAgent agent;
   TaskRuns runs{
-      [this](const TaskRuns::Run& run) { actor::send_urgent(self, host, driver::exited(run)); }};
+      [this](const TaskRuns::Run& run) { actor::send_urgent(self, agent, driver::exited(run)); }};
   std::map<TaskRuns::Number, Running> tasks;  ///< Of the runs.
   std::multimap<Nanoseconds, Event> schedule;
   std::optional<Nanoseconds> timer;
@@ -302,7 +302,7 @@ struct MockState {
   void usage_due(std::uint64_t of_round) {
     for (const auto& reading : runs.usage().take_due(of_round, now()))
       if (runs.usage().end_reading(reading))
-        self->send(host, driver::told_usage(reading.id, runs.find(reading.id)->run_id, usage()));
+        self->send(agent, driver::told_usage(reading.id, runs.find(reading.id)->run_id, usage()));
     wake_for_streams();
   }
 
@@ -316,7 +316,7 @@ struct MockState {
 
   void init(const DriverOptions& options) {
     unix_now = options.unix_now;
-    host = options.host;
+    agent = options.agent;
     const auto setting = [&options](const char* key) {
       const auto found = options.config.find(key);
       return found == options.config.end() ? std::string{} : found->second;

@@ -117,9 +117,9 @@ public:
 
   ~ArtifactHookState() { cancel_fetches(); }
 
-  void init(ArtifactHookParts parts, PluginHost host, HookScope scope) {
+  void init(ArtifactHookParts parts, PluginAgent agent, HookScope scope) {
     parts_ = std::move(parts);
-    host_ = std::move(host);
+    agent_ = std::move(agent);
     scope_ = std::move(scope);
   }
 
@@ -187,7 +187,7 @@ private:
 
   Hook::pointer self_;
   ArtifactHookParts parts_;
-  PluginHost host_;
+  PluginAgent agent_;
   HookScope scope_;
   std::optional<artifact::Staging> staging_;
   std::vector<Item> items_;
@@ -334,15 +334,15 @@ void ArtifactHookState::answer(const Result<>& outcome) {
 }
 
 void ArtifactHookState::tell(const std::string& message) {
-  HookedTask{self_, host_, parts_.unix_now, scope_}.tell(task_event::downloading_artifacts,
-                                                         message);
+  HookedTask{self_, agent_, parts_.unix_now, scope_}.tell(task_event::downloading_artifacts,
+                                                          message);
 }
 
 Hook::behavior_type artifact_hook(Hook::stateful_pointer<ArtifactHookState> self,
                                   ArtifactHookParts parts,
-                                  PluginHost host,
+                                  PluginAgent agent,
                                   HookScope scope) {
-  self->state.init(std::move(parts), std::move(host), std::move(scope));
+  self->state.init(std::move(parts), std::move(agent), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -365,9 +365,9 @@ HookEntry artifacts_hook(ArtifactHookParts parts) {
                 return task && task->getArtifacts().size() > 0;
               },
           .spawn =
-              [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+              [parts = std::move(parts)](const actor::Owner& owner, const PluginAgent& agent,
                                          const HookScope& scope) {
-                return Hook{actor::spawn(owner, artifact_hook, parts, host, scope)};
+                return Hook{actor::spawn(owner, artifact_hook, parts, agent, scope)};
               }};
 }
 

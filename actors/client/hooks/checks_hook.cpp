@@ -19,7 +19,7 @@ namespace nomad::client {
 namespace {
 
 constexpr auto watch_timeout = std::chrono::seconds{30};
-constexpr Nanoseconds host_slack = std::chrono::seconds{5};
+constexpr Nanoseconds agent_slack = std::chrono::seconds{5};
 constexpr auto restart_timeout = std::chrono::minutes{10};
 
 /// The checks' runner may have lost what it was told: it is told again.
@@ -59,9 +59,9 @@ public:
 
   explicit ChecksState(ChecksSelf::pointer self) : self_{self} {}
 
-  void init(ChecksHookParts parts, PluginHost host, const HookScope& scope) {
+  void init(ChecksHookParts parts, PluginAgent agent, const HookScope& scope) {
     parts_ = std::move(parts);
-    host_ = std::move(host);
+    agent_ = std::move(agent);
     alloc_id_ = copy(scope.target->getAllocId());
   }
 
@@ -138,14 +138,14 @@ public:
   }
 
   void restart(const check::RestartWanted& msg) {
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     request->setAllocId(text(alloc_id_));
     request->setTask(text(msg.task));
     auto restart = request->initRestart();
     restart.setReason(text(msg.reason));
     restart.setFailure(true);
-    self_->request(host_, restart_timeout, plugin_host::Ask{request.freeze()})
-        .then([](const plugin_host::Answered&) {},
+    self_->request(agent_, restart_timeout, plugin_agent::Ask{request.freeze()})
+        .then([](const plugin_agent::Answered&) {},
               [this, task = msg.task](const Error& err) {
                 log::warn("client", "checks could not restart a task",
                           {{"alloc", alloc_id_}, {"error", err}});
@@ -154,7 +154,7 @@ public:
   }
 
   actor::Answer<check::ScriptEnded> run_script(const check::RunScript& msg) {
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     request->setAllocId(text(alloc_id_));
     request->setTask(text(msg.task));
     auto command = request->initRun();
@@ -164,9 +164,9 @@ public:
       arguments.set(i, text(msg.args[i]));
     command.setTimeout(msg.timeout.count());
     auto promise = self_->make_response_promise<check::ScriptEnded>();
-    self_->request(host_, msg.timeout + host_slack, plugin_host::Ask{request.freeze()})
+    self_->request(agent_, msg.timeout + agent_slack, plugin_agent::Ask{request.freeze()})
         .then(
-            [promise](const plugin_host::Answered& answered) {
+            [promise](const plugin_agent::Answered& answered) {
               const auto ended = answered.answer->getCommandEnded();
               const auto output = ended.getOutput();
               promise.deliver(check::ScriptEnded{
@@ -196,7 +196,7 @@ private:
     Draft<schema::plugin::Notice> draft;
     draft->setAllocId(text(alloc_id_));
     write_standings(standings, draft->initChecks(standings.size()));
-    standings_.tell(self_, host_, plugin_host::Notice{draft.freeze()});
+    standings_.tell(self_, agent_, plugin_agent::Notice{draft.freeze()});
     tell_provider();
   }
 
@@ -229,8 +229,8 @@ private:
 
   ChecksSelf::pointer self_;
   ChecksHookParts parts_;
-  PluginHost host_;
-  actor::Newest<PluginHost, plugin_host::Notice> standings_;  ///< It tells nothing else.
+  PluginAgent agent_;
+  actor::Newest<PluginAgent, plugin_agent::Notice> standings_;  ///< It tells nothing else.
   std::string alloc_id_;
   std::vector<workload::ServiceCheck> checks_;
   std::vector<workload::RunCheck> results_;
@@ -243,9 +243,9 @@ private:
 
 ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksState> self,
                                             ChecksHookParts parts,
-                                            PluginHost host,
+                                            PluginAgent agent,
                                             const HookScope& scope) {
-  self->state.init(std::move(parts), std::move(host), scope);
+  self->state.init(std::move(parts), std::move(agent), scope);
   return {
       [self](const hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.settle(); },
@@ -273,9 +273,9 @@ HookEntry checks_hook(ChecksHookParts parts) {
                         }).empty();
               },
           .spawn =
-              [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+              [parts = std::move(parts)](const actor::Owner& owner, const PluginAgent& agent,
                                          const HookScope& scope) {
-                return Hook{actor::spawn(owner, checks_hook_actor, parts, host, scope)};
+                return Hook{actor::spawn(owner, checks_hook_actor, parts, agent, scope)};
               }};
 }
 

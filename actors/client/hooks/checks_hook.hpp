@@ -1,6 +1,6 @@
 // ChecksHook ("checks_hook"): has the node's check_runner watch the checks of an allocation's
-// services, tells its host how they stand (and the plugin that provides for the services, if that
-// wants to hear), and asks the host for the restarts that check_restart wants.
+// services, tells its agent how they stand (and the plugin that provides for the services, if that
+// wants to hear), and asks the agent for the restarts that check_restart wants.
 //
 // Owns:   the allocation's checks and the newest result of each.
 // Takes:  what the role Hook lists; from the check_runner what CheckListener lists; Began of

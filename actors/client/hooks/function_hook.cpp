@@ -117,7 +117,7 @@ SpawnHook function_hook(BlockingPool steps,
                         std::vector<std::pair<HookPhase, HookFunction>> functions) {
   auto shared = std::make_shared<const std::vector<std::pair<HookPhase, HookFunction>>>(
       std::move(functions));
-  return [steps = std::move(steps), shared](const actor::Owner& owner, const PluginHost&,
+  return [steps = std::move(steps), shared](const actor::Owner& owner, const PluginAgent&,
                                             const HookScope& scope) {
     return actor::spawn(owner, function_hook_actor, shared, steps, scope);
   };

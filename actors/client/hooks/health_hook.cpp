@@ -69,7 +69,7 @@ struct HookState {
 
   HookSelf::pointer self;
   UnixClock unix_now;
-  PluginHost host;
+  PluginAgent agent;
   std::string deployment;
   std::optional<AllocHealth> health;
   Object<schema::plugin::TaskStates> tasks;
@@ -126,7 +126,7 @@ struct HookState {
     auto about = draft->initHealth();
     about.setHealthy(healthy);
     fill_entries(about.initReasons(reasons.size()), reasons);
-    self->send(host, plugin_host::Notice{draft.freeze()});
+    self->send(agent, plugin_agent::Notice{draft.freeze()});
     self->quit();
   }
 
@@ -141,10 +141,10 @@ struct HookState {
 
 HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> self,
                                        UnixClock unix_now,
-                                       PluginHost host,
+                                       PluginAgent agent,
                                        const HookScope& scope) {
   self->state.unix_now = std::move(unix_now);
-  self->state.host = std::move(host);
+  self->state.agent = std::move(agent);
   self->state.watch(scope);
   return {
       [self](hook::Run& msg) {
@@ -176,9 +176,9 @@ HookEntry health_hook(UnixClock unix_now) {
                        && rules_of(scope).has_value();
               },
           .spawn =
-              [unix_now = std::move(unix_now)](const actor::Owner& owner, const PluginHost& host,
+              [unix_now = std::move(unix_now)](const actor::Owner& owner, const PluginAgent& agent,
                                                const HookScope& scope) {
-                return Hook{actor::spawn(owner, health_watcher, unix_now, host, scope)};
+                return Hook{actor::spawn(owner, health_watcher, unix_now, agent, scope)};
               }};
 }
 

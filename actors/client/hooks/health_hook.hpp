@@ -3,7 +3,7 @@
 // workload::AllocHealth.
 //
 // Owns:   one verdict in the making, one timer.
-// Takes:  hook::TasksChanged, updates. Tells its host the allocation's health, once.
+// Takes:  hook::TasksChanged, updates. Tells its agent the allocation's health, once.
 // Parent: alloc_runner, report: nobody watches the health any more, and the deployment's deadline
 //         decides. Only for allocations whose health is not known.
 // Ends:   by itself after the verdict, or by the parent's exit message.

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/tools/plugin_host.hpp"
+#include "actors/client/tools/plugin_agent.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
@@ -99,7 +99,7 @@ struct HookScope {
 
 /// Makes the actor of a hook. Whom it tells and asks is the runner that it works for; what else it
 /// needs it has from where the entry was made.
-using SpawnHook = std::function<Hook(const actor::Owner&, const PluginHost&, const HookScope&)>;
+using SpawnHook = std::function<Hook(const actor::Owner&, const PluginAgent&, const HookScope&)>;
 
 /// Wall clock, in nanoseconds.
 using UnixClock = std::function<std::int64_t()>;

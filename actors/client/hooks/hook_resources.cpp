@@ -6,8 +6,8 @@
 
 namespace nomad::client {
 
-Object<schema::plugin::HostAnswer> HookResources::get(std::string_view name) const {
-  Draft<schema::plugin::HostAnswer> draft;
+Object<schema::plugin::AgentAnswer> HookResources::get(std::string_view name) const {
+  Draft<schema::plugin::AgentAnswer> draft;
   auto resource = draft->initResource();
   resource.setName(text(std::string{name}));
   if (const auto found = resources_.find(name); found != resources_.end()) {
@@ -18,7 +18,7 @@ Object<schema::plugin::HostAnswer> HookResources::get(std::string_view name) con
   return draft.freeze();
 }
 
-Result<Object<schema::plugin::HostAnswer>> HookResources::put(
+Result<Object<schema::plugin::AgentAnswer>> HookResources::put(
     schema::plugin::Resource::Reader resource) {
   const auto name = view(resource.getName());
   const auto found = resources_.find(name);

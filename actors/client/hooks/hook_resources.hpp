@@ -18,7 +18,7 @@ public:
   static constexpr std::size_t max_bytes = 1024 * 1024;  ///< Of all together.
 
   /// Version 0 and no value, if nobody has put it.
-  Object<schema::plugin::HostAnswer> get(std::string_view name) const;
+  Object<schema::plugin::AgentAnswer> get(std::string_view name) const;
 
   /// The value alone; empty, if nobody has put it.
   std::string text(std::string_view name) const {
@@ -28,7 +28,7 @@ public:
 
   /// As it is then. `conflict` unless the version is the present one; `overloaded` beyond
   /// `max_bytes`.
-  Result<Object<schema::plugin::HostAnswer>> put(schema::plugin::Resource::Reader resource);
+  Result<Object<schema::plugin::AgentAnswer>> put(schema::plugin::Resource::Reader resource);
 
 private:
   struct Resource {

@@ -44,7 +44,7 @@ void HookSet::forget_if_idle(std::size_t place) {
 
 const Hook& HookSet::actor_of(std::size_t place) {
   auto& actor = hooks_[place].actor;
-  if (!actor) actor = entries_[place].spawn(self_, owner_.hook_host(), scope());
+  if (!actor) actor = entries_[place].spawn(self_, owner_.agent(), scope());
   return actor;
 }
 

@@ -26,7 +26,7 @@ public:
   virtual ~HookOwner() = default;
 
   /// Whom its hooks tell and ask; empty: nobody.
-  virtual PluginHost hook_host() const = 0;
+  virtual PluginAgent agent() const = 0;
 
   /// As it is now.
   virtual HookScope hook_scope() const = 0;

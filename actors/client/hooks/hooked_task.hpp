@@ -1,4 +1,4 @@
-// HookedTask: what a hook has its host do with the task that it is of, and what users read of it.
+// HookedTask: what a hook has its agent do with the task that it is of, and what users read of it.
 // Tests: identity_hook_test, template_hook_test.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace nomad::client {
 class HookedTask {
 public:
   /// `self` and `scope` outlive it.
-  HookedTask(actor::Self* self, PluginHost host, UnixClock unix_now, const HookScope& scope)
-      : self_{self}, host_{std::move(host)}, unix_now_{std::move(unix_now)}, scope_{scope} {}
+  HookedTask(actor::Self* self, PluginAgent agent, UnixClock unix_now, const HookScope& scope)
+      : self_{self}, agent_{std::move(agent)}, unix_now_{std::move(unix_now)}, scope_{scope} {}
 
   /// An event in the task's history.
   void tell(std::string_view type, std::string_view message) const;
@@ -44,10 +44,10 @@ public:
            std::function<void(const Result<std::int64_t>&)> then) const;
 
 private:
-  schema::plugin::HostRequest::Builder order(Draft<schema::plugin::HostRequest>& draft) const;
+  schema::plugin::AgentRequest::Builder order(Draft<schema::plugin::AgentRequest>& draft) const;
 
   actor::Self* self_;
-  PluginHost host_;
+  PluginAgent agent_;
   UnixClock unix_now_;
   const HookScope& scope_;
 };

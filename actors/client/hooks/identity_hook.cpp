@@ -47,10 +47,10 @@ public:
     if (parts_.node_identities) parts_.node_identities->forget(alloc_id(), task());
   }
 
-  void init(IdentityHookParts parts, PluginHost host, HookScope scope) {
+  void init(IdentityHookParts parts, PluginAgent agent, HookScope scope) {
     parts_ = std::move(parts);
     scope_ = std::move(scope);
-    task_.emplace(self_, std::move(host), parts_.unix_now, scope_);
+    task_.emplace(self_, std::move(agent), parts_.unix_now, scope_);
     decide_anew(shown_identities(subject_of(scope_)));
   }
 
@@ -338,9 +338,9 @@ private:
 IdentityHookSelf::behavior_type identity_hook_actor(
     IdentityHookSelf::stateful_pointer<IdentityHookState> self,
     IdentityHookParts parts,
-    PluginHost host,
+    PluginAgent agent,
     HookScope scope) {
-  self->state.init(std::move(parts), std::move(host), std::move(scope));
+  self->state.init(std::move(parts), std::move(agent), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -354,9 +354,9 @@ bool has_identities(const HookScope& scope) {
 }
 
 SpawnHook spawn_identity_hook(IdentityHookParts parts) {
-  return [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+  return [parts = std::move(parts)](const actor::Owner& owner, const PluginAgent& agent,
                                     const HookScope& scope) {
-    return Hook{actor::spawn(owner, identity_hook_actor, parts, host, scope)};
+    return Hook{actor::spawn(owner, identity_hook_actor, parts, agent, scope)};
   };
 }
 

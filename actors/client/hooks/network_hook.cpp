@@ -22,7 +22,7 @@ namespace {
 
 using Group = schema::TaskGroup::Reader;
 
-constexpr auto host_patience = std::chrono::minutes{1};
+constexpr auto agent_patience = std::chrono::minutes{1};
 
 std::optional<schema::NetworkResource::Reader> network_of(const HookScope& scope) {
   const auto group = workload::find_group(*scope.job, scope.alloc->task_group());
@@ -69,9 +69,9 @@ public:
 
   explicit NetworkHookState(Hook::pointer self) : self_{self} {}
 
-  void init(NetworkHookParts parts, PluginHost host, HookScope scope) {
+  void init(NetworkHookParts parts, PluginAgent agent, HookScope scope) {
     parts_ = std::move(parts);
-    host_ = std::move(host);
+    agent_ = std::move(agent);
     scope_ = std::move(scope);
   }
 
@@ -136,7 +136,7 @@ private:
       promise.deliver(hook::Settled{});
   }
 
-  /// What is told comes to the host before what is asked, so that whoever hears of the end of
+  /// What is told comes to the agent before what is asked, so that whoever hears of the end of
   /// prerun knows the status.
   void publish(const network::Joined& joined, const actor::Promise<hook::Answered>& promise) {
     for (const auto& news : joined.news)
@@ -144,17 +144,17 @@ private:
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.target->getAllocId());
     write_status(joined.status, scope_, notice->initNetwork());
-    self_->send(host_, plugin_host::Notice{notice.freeze()});
+    self_->send(agent_, plugin_agent::Notice{notice.freeze()});
     left_behind_ = joined.is_other && scope_.target->getBegun();
 
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     request->setAllocId(scope_.target->getAllocId());
     auto resource = request->initPutResource();
     resource.setName(text(namespace_resource));
     const auto& path = joined.namespace_path;
     resource.setValue({reinterpret_cast<const capnp::byte*>(path.data()), path.size()});
-    self_->request(host_, host_patience, plugin_host::Ask{request.freeze()})
-        .then([promise](const plugin_host::Answered&) { promise.deliver(hook::Answered{}); },
+    self_->request(agent_, agent_patience, plugin_agent::Ask{request.freeze()})
+        .then([promise](const plugin_agent::Answered&) { promise.deliver(hook::Answered{}); },
               [promise](const Error& err) { promise.deliver(err); });
   }
 
@@ -166,16 +166,16 @@ private:
     event.setType("Network");
     event.setTime(parts_.unix_now());
     event.setMessage(text(message));
-    self_->send(host_, plugin_host::Notice{notice.freeze()});
+    self_->send(agent_, plugin_agent::Notice{notice.freeze()});
   }
 
   void restart_tasks() {
     left_behind_ = false;
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     request->setAllocId(scope_.target->getAllocId());
     request->initRestart().setReason("the allocation's network was made anew");
-    self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
-        .then([](const plugin_host::Answered&) {},
+    self_->request(agent_, actor::infinite, plugin_agent::Ask{request.freeze()})
+        .then([](const plugin_agent::Answered&) {},
               [this](const Error& err) {
                 log::warn("client", "tasks go on in a network that is gone",
                           {{"alloc", scope_.alloc->id()}, {"error", err}});
@@ -195,7 +195,7 @@ private:
 
   Hook::pointer self_;
   NetworkHookParts parts_;
-  PluginHost host_;
+  PluginAgent agent_;
   HookScope scope_;
   std::stop_source stop_;
   bool joining_ = false;
@@ -205,9 +205,9 @@ private:
 
 Hook::behavior_type network_hook_actor(Hook::stateful_pointer<NetworkHookState> self,
                                        NetworkHookParts parts,
-                                       PluginHost host,
+                                       PluginAgent agent,
                                        HookScope scope) {
-  self->state.init(std::move(parts), std::move(host), std::move(scope));
+  self->state.init(std::move(parts), std::move(agent), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -285,9 +285,9 @@ HookEntry network_hook(NetworkHookParts parts) {
           .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
           .watches_tasks = true,
           .wanted = has_own_network,
-          .spawn = [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+          .spawn = [parts = std::move(parts)](const actor::Owner& owner, const PluginAgent& agent,
                                               const HookScope& scope) -> Hook {
-            return actor::spawn(owner, network_hook_actor, parts, host, scope);
+            return actor::spawn(owner, network_hook_actor, parts, agent, scope);
           }};
 }
 

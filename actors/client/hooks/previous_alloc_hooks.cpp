@@ -45,9 +45,9 @@ public:
 
   explicit PreviousAllocState(PreviousAllocSelf::pointer self) : self_{self} {}
 
-  void init(PreviousAllocHookParts parts, PluginHost host, HookScope scope, bool takes_over) {
+  void init(PreviousAllocHookParts parts, PluginAgent agent, HookScope scope, bool takes_over) {
     parts_ = std::move(parts);
-    host_ = std::move(host);
+    agent_ = std::move(agent);
     scope_ = std::move(scope);
     takes_over_ = takes_over;
   }
@@ -95,16 +95,16 @@ private:
 
   void ask() {
     if (waiting_for_.empty()) return finish({});
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     request->setAllocId(scope_.target->getAllocId());
     request->setAwaitEnd(text(waiting_for_.front()));
     const auto round = ++round_;
-    self_->request(host_, actor::infinite, plugin_host::Ask{request.freeze()})
-        .then([this, round](const plugin_host::Answered& answered) { heard(round, answered); },
+    self_->request(agent_, actor::infinite, plugin_agent::Ask{request.freeze()})
+        .then([this, round](const plugin_agent::Answered& answered) { heard(round, answered); },
               [this, round](const Error& err) { failed(round, err); });
   }
 
-  void heard(std::uint64_t round, const plugin_host::Answered& answered) {
+  void heard(std::uint64_t round, const plugin_agent::Answered& answered) {
     if (round != round_ || !promise_.pending()) return;
     pause_ = first_retry;
     const auto previous_alloc = answered.answer->getPreviousAlloc();
@@ -181,12 +181,12 @@ private:
     event.setType(text(workload::task_event::hook_message));
     event.setTime(parts_.unix_now());
     event.setMessage(text(what));
-    self_->send(host_, plugin_host::Notice{notice.freeze()});
+    self_->send(agent_, plugin_agent::Notice{notice.freeze()});
   }
 
   PreviousAllocSelf::pointer self_;
   PreviousAllocHookParts parts_;
-  PluginHost host_;
+  PluginAgent agent_;
   HookScope scope_;
   bool takes_over_ = false;
   std::deque<std::string> waiting_for_;
@@ -201,10 +201,10 @@ private:
 PreviousAllocSelf::behavior_type previous_alloc_hook(
     PreviousAllocSelf::stateful_pointer<PreviousAllocState> self,
     PreviousAllocHookParts parts,
-    PluginHost host,
+    PluginAgent agent,
     HookScope scope,
     bool takes_over) {
-  self->state.init(std::move(parts), std::move(host), std::move(scope), takes_over);
+  self->state.init(std::move(parts), std::move(agent), std::move(scope), takes_over);
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -214,9 +214,9 @@ PreviousAllocSelf::behavior_type previous_alloc_hook(
 }
 
 SpawnHook spawner(PreviousAllocHookParts parts, bool takes_over) {
-  return [parts = std::move(parts), takes_over](const actor::Owner& owner, const PluginHost& host,
+  return [parts = std::move(parts), takes_over](const actor::Owner& owner, const PluginAgent& agent,
                                                 const HookScope& scope) {
-    return Hook{actor::spawn(owner, previous_alloc_hook, parts, host, scope, takes_over)};
+    return Hook{actor::spawn(owner, previous_alloc_hook, parts, agent, scope, takes_over)};
   };
 }
 

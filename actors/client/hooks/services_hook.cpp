@@ -23,7 +23,7 @@ namespace service_action = workload::service_action;
 
 using workload::ServiceRegistration;
 
-constexpr auto host_timeout = std::chrono::seconds{40};
+constexpr auto agent_timeout = std::chrono::seconds{40};
 /// How long one waits until it is written down what a provider still owes.
 constexpr auto pending_timeout = std::chrono::seconds{10};
 
@@ -72,9 +72,9 @@ public:
 
   explicit ServicesState(ServicesSelf::pointer self) : self_{self} {}
 
-  void init(ServicesHookParts parts, PluginHost host, HookScope scope) {
+  void init(ServicesHookParts parts, PluginAgent agent, HookScope scope) {
     parts_ = std::move(parts);
-    host_ = std::move(host);
+    agent_ = std::move(agent);
     scope_ = std::move(scope);
     machine_.emplace(static_cast<bool>(parts_.deregistrations));
   }
@@ -143,7 +143,7 @@ private:
       return ask_plugin(it.round, it.provider,
                         service_provider::Register{it.provider, alloc_id(),
                                                    copy(scope_.target->getTask()), it.services});
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     auto services = request->initRegister(it.services.size());
     for (unsigned i = 0; i < services.size(); ++i)
       services.setWithCaveats(i, *it.services[i]);
@@ -154,7 +154,7 @@ private:
     if (jobspec::is_plugin_provider(it.provider))
       return ask_plugin(it.round, it.provider,
                         service_provider::Deregister{it.provider, alloc_id(), it.ids});
-    Draft<schema::plugin::HostRequest> request;
+    Draft<schema::plugin::AgentRequest> request;
     auto ids = request->initDeregister(it.ids.size());
     for (unsigned i = 0; i < ids.size(); ++i)
       ids.set(i, text(it.ids[i]));
@@ -207,12 +207,12 @@ private:
                {"error", it.error}});
   }
 
-  void ask_servers(std::uint64_t round, Draft<schema::plugin::HostRequest>& request) {
+  void ask_servers(std::uint64_t round, Draft<schema::plugin::AgentRequest>& request) {
     request->setAllocId(scope_.target->getAllocId());
     request->setTask(scope_.target->getTask());
     machine_->asked(round);
-    self_->request(host_, host_timeout, plugin_host::Ask{request.freeze()})
-        .then([this, round](const plugin_host::Answered&) { done(round); },
+    self_->request(agent_, agent_timeout, plugin_agent::Ask{request.freeze()})
+        .then([this, round](const plugin_agent::Answered&) { done(round); },
               [this, round](const Error& err) {
                 if (err.code == Errc::not_found)
                   on([round](auto& machine) { machine.forgotten(round); });
@@ -228,7 +228,7 @@ private:
     if (!known)
       return machine_->failed(round, {Errc::unavailable, "no plugin of this node brings it"}, whom);
     machine_->asked(round);
-    self_->request(known->provider, host_timeout, std::move(order))
+    self_->request(known->provider, agent_timeout, std::move(order))
         .then([this, round](service_provider::Done) { done(round); },
               [this, round, whom](const Error& err) { failed(round, err, whom); });
   }
@@ -243,7 +243,7 @@ private:
 
   ServicesSelf::pointer self_;
   ServicesHookParts parts_;
-  PluginHost host_;
+  PluginAgent agent_;
   HookScope scope_;
   std::optional<workload::ServiceConvergence> machine_;
   std::map<std::uint64_t, actor::Promise<hook::Answered>> waiting_;  ///< By ticket.
@@ -253,9 +253,9 @@ private:
 
 ServicesSelf::behavior_type services_hook(ServicesSelf::stateful_pointer<ServicesState> self,
                                           ServicesHookParts parts,
-                                          PluginHost host,
+                                          PluginAgent agent,
                                           HookScope scope) {
-  self->state.init(std::move(parts), std::move(host), std::move(scope));
+  self->state.init(std::move(parts), std::move(agent), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [](hook::Cancel) { return hook::Settled{}; },
@@ -273,9 +273,9 @@ ServicesSelf::behavior_type services_hook(ServicesSelf::stateful_pointer<Service
 }
 
 SpawnHook spawn_services_hook(ServicesHookParts parts) {
-  return [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+  return [parts = std::move(parts)](const actor::Owner& owner, const PluginAgent& agent,
                                     const HookScope& scope) {
-    return actor::spawn(owner, services_hook, parts, host, scope);
+    return actor::spawn(owner, services_hook, parts, agent, scope);
   };
 }
 

@@ -1,5 +1,5 @@
 // ServicesHook ("group_services", "task_services"): keeps the registrations of a group's or a
-// task's services as the job wants them: in Nomad's own discovery, where the host passes them to
+// task's services as the job wants them: in Nomad's own discovery, where the agent passes them to
 // the servers, or with the provider that a plugin brings, which is told anew whenever it begins
 // anew. What they are is worked out by workload::service_registrations, what is asked when by
 // workload::ServiceConvergence.

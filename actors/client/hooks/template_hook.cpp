@@ -52,10 +52,10 @@ public:
     forget_files();
   }
 
-  void init(TemplateHookParts parts, PluginHost host, HookScope scope) {
+  void init(TemplateHookParts parts, PluginAgent agent, HookScope scope) {
     parts_ = std::move(parts);
     scope_ = std::move(scope);
-    actions_.emplace(self_, std::move(host), parts_.unix_now, scope_,
+    actions_.emplace(self_, std::move(agent), parts_.unix_now, scope_,
                      [this](std::string text) { failed(std::move(text)); });
     machine_.emplace(terms_of(templates_of(scope_), *parts_.settings), Random::from_system());
   }
@@ -357,9 +357,9 @@ private:
 
 TemplateSelf::behavior_type template_hook_actor(TemplateSelf::stateful_pointer<TemplateState> self,
                                                 TemplateHookParts parts,
-                                                PluginHost host,
+                                                PluginAgent agent,
                                                 HookScope scope) {
-  self->state.init(std::move(parts), std::move(host), std::move(scope));
+  self->state.init(std::move(parts), std::move(agent), std::move(scope));
   return {
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
@@ -378,9 +378,9 @@ HookEntry template_hook(TemplateHookParts parts) {
           .patience = start_patience,
           .wanted = [](const HookScope& scope) { return templates_of(scope).size() > 0; },
           .spawn =
-              [parts = std::move(parts)](const actor::Owner& owner, const PluginHost& host,
+              [parts = std::move(parts)](const actor::Owner& owner, const PluginAgent& agent,
                                          const HookScope& scope) {
-                return Hook{actor::spawn(owner, template_hook_actor, parts, host, scope)};
+                return Hook{actor::spawn(owner, template_hook_actor, parts, agent, scope)};
               }};
 }
 

@@ -21,8 +21,8 @@ bool is_death(const Error& err) {
 
 void DriverLink::serve(const DriverManager& manager,
                        const driver::TaskId& id,
-                       const TaskHost& host) {
-  actor::send_urgent(self_, manager, driver_manager::Serve{id, host});
+                       const TaskAgent& agent) {
+  actor::send_urgent(self_, manager, driver_manager::Serve{id, agent});
 }
 
 void DriverLink::ask(driver::Ask order,

@@ -55,8 +55,8 @@ public:
   /// Why nothing comes of a question that the driver does not answer.
   driver::Refusal silence(const Error& err) const;
 
-  /// Has `host` hear what is told of the task, from the next question on.
-  void serve(const DriverManager& manager, const driver::TaskId& id, const TaskHost& host);
+  /// Has `agent` hear what is told of the task, from the next question on.
+  void serve(const DriverManager& manager, const driver::TaskId& id, const TaskAgent& agent);
 
   /// One of the two is called, in a later turn.
   void ask(driver::Ask order,

@@ -20,13 +20,13 @@ struct Written {
 
 }  // namespace
 
-actor::Answer<plugin_host::Answered> TaskCommands::run(const TaskRunner& task,
-                                                       schema::plugin::Command::Reader command) {
+actor::Answer<plugin_agent::Answered> TaskCommands::run(const TaskRunner& task,
+                                                        schema::plugin::Command::Reader command) {
   host::ExecCommand order{.command = {copy(command.getProgram())}, .in_task_directory = true};
   for (const auto argument : command.getArguments())
     order.command.push_back(copy(argument));
   const auto number = ++last_;
-  auto promise = self_->make_response_promise<plugin_host::Answered>();
+  auto promise = self_->make_response_promise<plugin_agent::Answered>();
   running_.emplace(number, Running{promise, {}});
   const Nanoseconds timeout{command.getTimeout()};
   actor::send_self_after(self_, timeout, alloc_runner::CommandTimeOver{number});
@@ -60,7 +60,7 @@ void TaskCommands::ended(std::uint64_t number,
                          const host::ExecResult& result,
                          const std::string& output) {
   if (!result.error.empty()) return answer(number, Error{Errc::rejected, result.error});
-  Draft<schema::plugin::HostAnswer> draft;
+  Draft<schema::plugin::AgentAnswer> draft;
   auto ended = draft->initCommandEnded();
   ended.setExitCode(result.exit_code);
   ended.setOutput({reinterpret_cast<const capnp::byte*>(output.data()), output.size()});
@@ -72,11 +72,11 @@ void TaskCommands::time_over(const alloc_runner::CommandTimeOver& msg) {
 }
 
 void TaskCommands::answer(std::uint64_t number,
-                          const Result<Object<schema::plugin::HostAnswer>>& outcome) {
+                          const Result<Object<schema::plugin::AgentAnswer>>& outcome) {
   const auto known = running_.extract(number);
   if (known.empty()) return;
   if (outcome)
-    known.mapped().promise.deliver(plugin_host::Answered{*outcome});
+    known.mapped().promise.deliver(plugin_agent::Answered{*outcome});
   else
     known.mapped().promise.deliver(outcome.error());
 }

@@ -26,20 +26,20 @@ public:
   TaskCommands& operator=(const TaskCommands&) = delete;
 
   /// Answered when the command has ended; `timeout` when it was killed for its time.
-  actor::Answer<plugin_host::Answered> run(const TaskRunner& task,
-                                           schema::plugin::Command::Reader command);
+  actor::Answer<plugin_agent::Answered> run(const TaskRunner& task,
+                                            schema::plugin::Command::Reader command);
 
   void time_over(const alloc_runner::CommandTimeOver& msg);
 
 private:
   struct Running {
-    actor::Promise<plugin_host::Answered> promise;
+    actor::Promise<plugin_agent::Answered> promise;
     std::shared_ptr<host::ExecSession> session;  ///< Empty while it is being started.
   };
 
   void started(std::uint64_t number, std::shared_ptr<host::ExecSession> session);
   void ended(std::uint64_t number, const host::ExecResult& result, const std::string& output);
-  void answer(std::uint64_t number, const Result<Object<schema::plugin::HostAnswer>>& outcome);
+  void answer(std::uint64_t number, const Result<Object<schema::plugin::AgentAnswer>>& outcome);
 
   AllocSelf::pointer self_;
   std::map<std::uint64_t, Running> running_;

@@ -504,7 +504,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
       [&state](task_runner::Detach) { return state.detach(); },
       [&state](task_runner::TellServersAgain) { state.update_hooks(true); },
-      [&state](const plugin_host::Notice& msg) { state.heard(*msg.notice); },
+      [&state](const plugin_agent::Notice& msg) { state.heard(*msg.notice); },
       [&state](DriverLink::VerdictDue msg) { state.verdict_due(msg); },
       [&state](UsageLink::LookDue) { state.usage_look_due(); },
       [&state](TimeOver msg) {

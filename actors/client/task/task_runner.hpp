@@ -208,7 +208,7 @@ struct TaskSetup {
   Object<schema::Job> job;
   std::size_t index = 0;  ///< Of the task in its group.
   TaskRunnerParent parent;
-  PluginHost host;  ///< For the task's hooks: the runner of the allocation.
+  PluginAgent agent;  ///< For the task's hooks: the runner of the allocation.
   /// What the last agent left, when this one found the task on its disk.
   Object<schema::LocalTask> saved;
   bool may_run = false;  ///< Nothing was found, but an earlier agent may have started it.

@@ -26,7 +26,7 @@ struct TimeOver {
 };
 
 using RunnerSelf = actor::WithInternal<TaskRunner,
-                                       void(plugin_host::Notice),
+                                       void(plugin_agent::Notice),
                                        void(DriverLink::VerdictDue),
                                        void(UsageLink::LookDue),
                                        void(TimeOver)>;
@@ -110,7 +110,7 @@ private:
 
   schema::plugin::Capabilities::Reader capabilities() const { return link_->capabilities(); }
 
-  PluginHost hook_host() const override { return setup_.host; }
+  PluginAgent agent() const override { return setup_.agent; }
 
   HookScope hook_scope() const override;
   driver::TaskId id() const override;

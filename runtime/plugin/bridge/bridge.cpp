@@ -99,19 +99,19 @@ void Bridge::describe(Plugin& plugin) {
   plugin.is(options_.name, shown(info_.plugin_version() + " (Nomad)", 100));
   plugin.config(config_->fields());
   plugin.on_configure([this](const Config& config) { return configure(config); });
-  plugin.driver(info_.name(), [this](Host& host) {
-    auto driver = std::make_unique<BridgeDriver>(host, Served{.remote = *remote_,
-                                                              .capabilities = capabilities_,
-                                                              .task_config = *task_config_,
-                                                              .name = info_.name(),
-                                                              .executor = options_.executor});
-    host.watch(turns_->descriptor(), POLLIN, [turns = turns_, &host](short) {
+  plugin.driver(info_.name(), [this](Agent& agent) {
+    auto driver = std::make_unique<BridgeDriver>(agent, Served{.remote = *remote_,
+                                                               .capabilities = capabilities_,
+                                                               .task_config = *task_config_,
+                                                               .name = info_.name(),
+                                                               .executor = options_.executor});
+    agent.watch(turns_->descriptor(), POLLIN, [turns = turns_, &agent](short) {
       if (const auto dropped = turns->run(); dropped > 0)
-        host.log(Level::warn, fmt::format("{} lines of its program are dropped: it writes faster "
-                                          "than they can be taken",
-                                          dropped));
+        agent.log(Level::warn, fmt::format("{} lines of its program are dropped: it writes faster "
+                                           "than they can be taken",
+                                           dropped));
     });
-    host_ = &host;
+    agent_ = &agent;
     return driver;
   });
 }
@@ -152,7 +152,7 @@ Result<> Bridge::configure(const Config& config) {
 void Bridge::hear(LogLine line) {
   if (is_panic(line.text)) panic_ = line.text;
   turns_->offer([this, line = std::move(line)] {
-    if (auto* const host = host_.load()) host->log(line.level, line.text);
+    if (auto* const agent = agent_.load()) agent->log(line.level, line.text);
   });
 }
 

@@ -54,7 +54,7 @@ private:
   base::PluginInfoResponse info_;
   std::optional<ConfigSpec> config_, task_config_;
   drivers::DriverCapabilities capabilities_;
-  std::atomic<Host*> host_{nullptr};  ///< Set when there is a driver, and then lines are logged.
+  std::atomic<Agent*> agent_{nullptr};  ///< Set when there is a driver, and then lines are logged.
   std::atomic<bool> ends_{false};
   std::string panic_;  ///< Of the thread that hears.
 };

@@ -51,13 +51,13 @@ Error no_task() {
 
 }  // namespace
 
-BridgeDriver::BridgeDriver(Host& host, Served served)
-    : host_{host},
+BridgeDriver::BridgeDriver(Agent& agent, Served served)
+    : agent_{agent},
       served_{std::move(served)},
       remote_{served_.remote},
-      kept_{host.surroundings().data_dir + "/runs"},
-      logs_{host, served_.executor, host.surroundings().data_dir + "/logs"},
-      left_{host, remote_, host.surroundings().data_dir + "/left",
+      kept_{agent.surroundings().data_dir + "/runs"},
+      logs_{agent, served_.executor, agent.surroundings().data_dir + "/logs"},
+      left_{agent, remote_, agent.surroundings().data_dir + "/left",
             [this](const drivers::KeptRun& run) { logs_.finish(run.logs()); }} {
   watch_health();
   watch_events();
@@ -237,7 +237,8 @@ void BridgeDriver::began(const TaskId& id, const RunPtr& run) {
 
 void BridgeDriver::record(const TaskId& id, const Run& run) {
   if (const auto put = kept_.put(id, run.kept); !put)
-    host_.log(Level::warn, fmt::format("a task may be lost with its record: {}", put.error().what));
+    agent_.log(Level::warn,
+               fmt::format("a task may be lost with its record: {}", put.error().what));
 }
 
 void BridgeDriver::answer_started(const DriverReply& reply, const Run& run) const {
@@ -275,14 +276,14 @@ void BridgeDriver::recover_run(const TaskId& id, Number number, drivers::KeptRun
   run->kept = std::move(kept);
   record(id, *run);
   left_.withdraw(run->id());
-  ask_recovery(id, run, host_.now() + recover_in_all);
+  ask_recovery(id, run, agent_.now() + recover_in_all);
 }
 
 void BridgeDriver::ask_recovery(const TaskId& id, const RunPtr& run, Nanoseconds until) {
   drivers::RecoverTaskRequest request;
   request.set_task_id(run->id());
   *request.mutable_handle() = run->kept.handle();
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - host_.now());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - agent_.now());
   remote_.ask<drivers::RecoverTaskRequest, drivers::RecoverTaskResponse>(
       "RecoverTask", &Stub::RecoverTask, std::move(request),
       std::clamp<std::chrono::milliseconds>(left, 1ms, recover_patience),
@@ -299,11 +300,11 @@ void BridgeDriver::recovery_failed(const TaskId& id,
                                    Nanoseconds until,
                                    const Refusal& why) {
   // With its program this process ends, too, in a moment: the next one finds the task.
-  if (const auto pause = run->pauses.next(); is_away(why) && host_.now() + pause < until) {
+  if (const auto pause = run->pauses.next(); is_away(why) && agent_.now() + pause < until) {
     if (!std::exchange(run->is_told_of, true))
       tell_event(id, "the driver does not say whether it has the task, and is asked again: "
                          + why.error.what);
-    host_.after(pause, [this, id, run, until] {
+    agent_.after(pause, [this, id, run, until] {
       if (is_known(run)) ask_recovery(id, run, until);
     });
     return;
@@ -338,8 +339,8 @@ void BridgeDriver::end_others(capnp::List<schema::plugin::TaskId>::Reader kept,
     known.insert(task_id(each));
   for (auto& [id, run] : kept_.all()) {
     if (known.contains(id) || find(id)) continue;
-    host_.log(Level::info, fmt::format("ends a task that nobody knows any more: {}",
-                                       run.handle().config().id()));
+    agent_.log(Level::info, fmt::format("ends a task that nobody knows any more: {}",
+                                        run.handle().config().id()));
     leave(id, std::move(run), /*is_held=*/false);
   }
   answer_done(reply);
@@ -375,10 +376,10 @@ void BridgeDriver::ended(const RunPtr& run, workload::ExitResult result) {
 /// whose driver is away, is asked again as long as the task is wanted.
 void BridgeDriver::await_end_later(const TaskId& id, const RunPtr& run, const Refusal& why) {
   if (!std::exchange(run->is_told_of, true))
-    host_.log(Level::warn, fmt::format("the driver does not say how task {} ends, and is asked "
-                                       "again: {}",
-                                       run->id(), why.error.what));
-  host_.after(run->pauses.next(), [this, id, run] {
+    agent_.log(Level::warn, fmt::format("the driver does not say how task {} ends, and is asked "
+                                        "again: {}",
+                                        run->id(), why.error.what));
+  agent_.after(run->pauses.next(), [this, id, run] {
     if (is_running(run)) await_end(id, run);
   });
 }
@@ -411,7 +412,7 @@ void BridgeDriver::stop(schema::plugin::StopTask::Reader order, const DriverRepl
         if (response != nullptr || !is_running(run)) return;
         tell_event(id, "the driver has not stopped the task: " + why.error.what);
       });
-  host_.after(grace + stop_margin, [this, id, run] {
+  agent_.after(grace + stop_margin, [this, id, run] {
     if (!is_running(run)) return;
     tell_event(id, "the driver has not stopped the task in time: it is ended by force");
     end_by_force(id, run);
@@ -431,7 +432,7 @@ void BridgeDriver::end_by_force(const TaskId& id, const RunPtr& run) {
         if (why.error.code == Errc::not_found) return;
         tell_event(id, "the driver has not ended the task by force, and is asked again: "
                            + why.error.what);
-        host_.after(run->pauses.next(), [this, id, run] {
+        agent_.after(run->pauses.next(), [this, id, run] {
           if (is_running(run)) end_by_force(id, run);
         });
       });
@@ -480,9 +481,9 @@ void BridgeDriver::usage(schema::plugin::TaskStats::Reader order, const DriverRe
   const auto run = find_running(id);
   if (!run) return reject(reply, no_task());
   const Nanoseconds interval{order.getInterval()};
-  runs_.usage().follow(id, interval, host_.now());
+  runs_.usage().follow(id, interval, agent_.now());
   wake_for_streams();
-  if (!run->usage) run->usage = std::make_shared<UsageReader>(host_, remote_, run->id());
+  if (!run->usage) run->usage = std::make_shared<UsageReader>(agent_, remote_, run->id());
   run->usage->read(workload::usage_interval(interval), [reply](const drivers::TaskStats* usage,
                                                                const Refusal& why) {
     if (usage == nullptr) return refuse(reply, why);
@@ -491,12 +492,12 @@ void BridgeDriver::usage(schema::plugin::TaskStats::Reader order, const DriverRe
 }
 
 void BridgeDriver::wake_for_streams() {
-  if (const auto wake = runs_.usage().take_wake(host_.now()))
-    host_.after(wake->delay, [this, round = wake->round] { readings_due(round); });
+  if (const auto wake = runs_.usage().take_wake(agent_.now()))
+    agent_.after(wake->delay, [this, round = wake->round] { readings_due(round); });
 }
 
 void BridgeDriver::readings_due(std::uint64_t round) {
-  for (const auto& reading : runs_.usage().take_due(round, host_.now())) {
+  for (const auto& reading : runs_.usage().take_due(round, agent_.now())) {
     const auto run = find(reading.id);  // There are no streams of others.
     run->usage->read(reading.interval,
                      [this, reading](const drivers::TaskStats* usage, const Refusal& why) {
@@ -538,7 +539,7 @@ void BridgeDriver::tell(const TaskId& id, const std::function<void(NoticeBuilder
   notice.setTask(text_of(id.task));
   notice.setDriver(text_of(served_.name));
   fill(notice);
-  host_.tell(notice.asReader());
+  agent_.tell(notice.asReader());
 }
 
 void BridgeDriver::tell_event(const TaskId& id, std::string_view message) {

@@ -44,7 +44,7 @@ public:
   /// Starts that wait for the driver to say how it feels; another one is refused, recoverably.
   static constexpr std::size_t most_held_starts = 200;
 
-  BridgeDriver(Host& host, Served served);
+  BridgeDriver(Agent& agent, Served served);
   ~BridgeDriver() override;
   BridgeDriver(const BridgeDriver&) = delete;
   BridgeDriver& operator=(const BridgeDriver&) = delete;
@@ -133,7 +133,7 @@ private:
   void tell_event(const TaskId& id, std::string_view message);
   void tell_end(const TaskRun& run);
 
-  Host& host_;
+  Agent& agent_;
   Served served_;
   Remote& remote_;
   KeptRuns kept_;

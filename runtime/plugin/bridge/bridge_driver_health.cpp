@@ -28,7 +28,7 @@ void BridgeDriver::fingerprint(const DriverReply& reply) {
 }
 
 void BridgeDriver::expect_health() {
-  host_.after(health_patience, [this] {
+  agent_.after(health_patience, [this] {
     if (health_) return;
     drivers::FingerprintResponse unknown;
     unknown.set_health_description("the driver has not said how it feels");
@@ -47,9 +47,9 @@ void BridgeDriver::watch_health() {
                                                ? "the driver has ended what it tells of its health"
                                                : refusal_of("Fingerprint", status).error.what);
              take_health(std::move(health));
-             host_.after(stream_pause, [this] { watch_health(); });
+             agent_.after(stream_pause, [this] { watch_health(); });
            },
-       .next = unhurried(host_)},
+       .next = unhurried(agent_)},
       [this](auto* context, auto* request, auto* reactor) {
         remote_.driver().async()->Fingerprint(context, request, reactor);
       });
@@ -80,9 +80,9 @@ void BridgeDriver::watch_events() {
                            .ended =
                                [this](const grpc::Status& status) {
                                  if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED)
-                                   host_.after(stream_pause, [this] { watch_events(); });
+                                   agent_.after(stream_pause, [this] { watch_events(); });
                                },
-                           .next = unhurried(host_)},
+                           .next = unhurried(agent_)},
                           [this](auto* context, auto* request, auto* reactor) {
                             remote_.driver().async()->TaskEvents(context, request, reactor);
                           });

@@ -35,13 +35,13 @@ bool is_away(const Refusal& why) {
   }
 }
 
-LeftTasks::LeftTasks(Host& host, Remote& remote, const std::string& directory, Gone gone)
-    : host_{host}, remote_{remote}, files_{directory}, gone_{std::move(gone)} {
+LeftTasks::LeftTasks(Agent& agent, Remote& remote, const std::string& directory, Gone gone)
+    : agent_{agent}, remote_{remote}, files_{directory}, gone_{std::move(gone)} {
   for (auto& [id, run] : files_.all()) {
     const auto entry = std::make_shared<Entry>();
     entry->run = std::move(run);
     left_[entry->id()] = entry;
-    host_.after(first_pause, [this, entry] { attempt(entry); });
+    agent_.after(first_pause, [this, entry] { attempt(entry); });
   }
 }
 
@@ -52,8 +52,8 @@ void LeftTasks::destroy(drivers::KeptRun run, bool is_held, std::function<void()
   entry->tried = std::move(tried);
   left_[entry->id()] = entry;
   if (const auto put = files_.put(name_of(entry->run), entry->run); !put)
-    host_.log(Level::warn, fmt::format("task {} is destroyed without a record: {}", entry->id(),
-                                       put.error().what));
+    agent_.log(Level::warn, fmt::format("task {} is destroyed without a record: {}", entry->id(),
+                                        put.error().what));
   attempt(entry);
 }
 
@@ -114,23 +114,23 @@ void LeftTasks::ask_destroy(const EntryPtr& entry) {
 void LeftTasks::finish(const EntryPtr& entry) {
   left_.erase(entry->id());
   files_.forget(name_of(entry->run));
-  if (entry->tries > 1) host_.log(Level::info, fmt::format("task {} is gone by now", entry->id()));
+  if (entry->tries > 1) agent_.log(Level::info, fmt::format("task {} is gone by now", entry->id()));
   gone_(entry->run);
   if (const auto tried = std::exchange(entry->tried, nullptr)) tried();
 }
 
 void LeftTasks::failed(const EntryPtr& entry, const Refusal& why) {
   if (entry->tries >= most_tries) {
-    host_.log(Level::error,
-              fmt::format("task {} is not destroyed, and not tried again before the plugin is "
-                          "started anew: {}",
-                          entry->id(), why.error.what));
+    agent_.log(Level::error,
+               fmt::format("task {} is not destroyed, and not tried again before the plugin is "
+                           "started anew: {}",
+                           entry->id(), why.error.what));
     return;
   }
   if (entry->tries == 1)
-    host_.log(Level::warn, fmt::format("what is left of task {} is not gone, and tried again: {}",
-                                       entry->id(), why.error.what));
-  host_.after(entry->pauses.next(), [this, entry] { attempt(entry); });
+    agent_.log(Level::warn, fmt::format("what is left of task {} is not gone, and tried again: {}",
+                                        entry->id(), why.error.what));
+  agent_.after(entry->pauses.next(), [this, entry] { attempt(entry); });
   if (const auto tried = std::exchange(entry->tried, nullptr)) tried();
 }
 

@@ -3,7 +3,7 @@
 // on with what it finds. A driver that is away, or fails, is asked again, later each time, and
 // `most_tries` times by one process; the log tells of the first failure and of the last.
 //
-// Threads: the plugin's. It lives as long as what calls it back: the host and the turns.
+// Threads: the plugin's. It lives as long as what calls it back: the agent and the turns.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 #include "runtime/base/back_off.hpp"
 #include "runtime/plugin/bridge/kept_runs.hpp"
 #include "runtime/plugin/bridge/remote.hpp"
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 
 namespace nomad::plugin::bridge {
 
@@ -30,7 +30,7 @@ public:
 
   /// `directory` is made; what is in it is destroyed. `gone` is called for each that is destroyed
   /// or was not there.
-  LeftTasks(Host& host, Remote& remote, const std::string& directory, Gone gone);
+  LeftTasks(Agent& agent, Remote& remote, const std::string& directory, Gone gone);
 
   /// `is_held`: the program knows it, and need not find it again first. `tried` is called once,
   /// when the first try is over. A run without a handle is none that a later process could find.
@@ -59,7 +59,7 @@ private:
   void failed(const EntryPtr& entry, const Refusal& why);
   bool is_left(const EntryPtr& entry) const;
 
-  Host& host_;
+  Agent& agent_;
   Remote& remote_;
   KeptRuns files_;
   Gone gone_;

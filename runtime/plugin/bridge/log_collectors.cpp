@@ -72,8 +72,8 @@ std::string file_name(std::string_view text) {
   return made;
 }
 
-LogCollectors::LogCollectors(Host& host, std::string executor, std::string directory)
-    : host_{host}, executor_{std::move(executor)}, directory_{std::move(directory)} {
+LogCollectors::LogCollectors(Agent& agent, std::string executor, std::string directory)
+    : agent_{agent}, executor_{std::move(executor)}, directory_{std::move(directory)} {
   ::mkdir(directory_.c_str(), 0700);  // a failure shows where a FIFO is to be made
 }
 
@@ -126,11 +126,11 @@ void LogCollectors::begin(drivers::LogCollector wanted, Begun then) {
     if (problem.empty()) return then(process);
     then(Error{Errc::unavailable, "the task's logs can't be kept: " + shown(problem, 500)});
   };
-  one->timer = host_.after(patience, [this, one] {
+  one->timer = agent_.after(patience, [this, one] {
     settle(one, fmt::format("it does not read {} yet, after {} s", one->process.out(),
                             patience.count()));
   });
-  host_.watch(one->says.get(), POLLIN, [this, one](short) { hear(one); });
+  agent_.watch(one->says.get(), POLLIN, [this, one](short) { hear(one); });
 }
 
 Result<host::UniqueFd> LogCollectors::spawn(std::vector<std::string> arguments, pid_t& pid) {
@@ -160,8 +160,8 @@ void LogCollectors::hear(std::shared_ptr<Beginning> one) {
 
 /// No problem: it reads.
 void LogCollectors::settle(std::shared_ptr<Beginning> one, const std::string& problem) {
-  host_.cancel_timer(one->timer);
-  host_.unwatch(one->says.get());
+  agent_.cancel_timer(one->timer);
+  agent_.unwatch(one->says.get());
   if (!problem.empty()) terminate(one->process);
   std::exchange(one->then, nullptr)(problem);
 }
@@ -177,14 +177,14 @@ void LogCollectors::keep(const KeepingPtr& one) {
 void LogCollectors::carry_out(const KeepingPtr& one) {
   using namespace workload::log_action;
   const auto warn = [&](const std::string& text) {
-    host_.log(Level::warn, fmt::format("task {} of {}: {}", one->process.task(),
-                                       one->process.alloc_root(), text));
+    agent_.log(Level::warn, fmt::format("task {} of {}: {}", one->process.task(),
+                                        one->process.alloc_root(), text));
   };
   for (auto actions = one->machine.take(); !actions.empty(); actions = one->machine.take())
     for (const auto& action : actions)
       std::visit(Overloaded{[&](const Take& take) { take_output(one, take); },
                             [&](const Wait& wait) {
-                              host_.after(wait.delay, [this, one, round = wait.round] {
+                              agent_.after(wait.delay, [this, one, round = wait.round] {
                                 one->machine.time_over(round);
                                 carry_out(one);
                               });
@@ -206,9 +206,9 @@ void LogCollectors::take_output(const KeepingPtr& one, workload::log_action::Tak
   begin(one->process, [this, one, take](Result<drivers::LogCollector> process) {
     if (!process) {
       if (!one->is_finishing)
-        host_.log(Level::warn,
-                  fmt::format("task {} of {}: {}; it is tried again", one->process.task(),
-                              one->process.alloc_root(), process.error().what));
+        agent_.log(Level::warn,
+                   fmt::format("task {} of {}: {}; it is tried again", one->process.task(),
+                               one->process.alloc_root(), process.error().what));
       one->machine.stopped(take.round, workload::LogMachine::Stop::broken_off);
       return carry_out(one);
     }
@@ -222,7 +222,7 @@ void LogCollectors::await_end(const KeepingPtr& one, workload::log_action::Take 
   one->end.reset(static_cast<int>(::syscall(SYS_pidfd_open, one->process.pid(), 0)));
   // Looked at behind it, for the number may have been given to another process.
   if (!one->end || !host::is_alive(identity_of(one->process))) return ended(one, take);
-  host_.watch(one->end.get(), POLLIN, [this, one, take](short) { ended(one, take); });
+  agent_.watch(one->end.get(), POLLIN, [this, one, take](short) { ended(one, take); });
   if (one->is_finishing) terminate(one->process);
 }
 
@@ -230,15 +230,15 @@ void LogCollectors::await_end(const KeepingPtr& one, workload::log_action::Take 
 /// `hear`.
 void LogCollectors::ended(KeepingPtr one, workload::log_action::Take take) {
   using Stop = workload::LogMachine::Stop;
-  if (one->end) host_.unwatch(one->end.get());
+  if (one->end) agent_.unwatch(one->end.get());
   one->end.reset();
   ::waitpid(one->process.pid(), nullptr, WNOHANG);  // of an earlier process's it is nobody's child
   const bool is_left = ::access(one->process.out().c_str(), F_OK) == 0;
   if (is_left && !one->is_finishing)
-    host_.log(Level::warn,
-              fmt::format("what keeps the logs of task {} of {} has ended, and another "
-                          "one is started",
-                          one->process.task(), one->process.alloc_root()));
+    agent_.log(Level::warn,
+               fmt::format("what keeps the logs of task {} of {} has ended, and another "
+                           "one is started",
+                           one->process.task(), one->process.alloc_root()));
   if (is_left)
     one->machine.stopped(take.round, Stop::broken_off);
   else if (one->is_finishing)
@@ -264,9 +264,9 @@ void LogCollectors::watch(const drivers::LogCollector& process, Renewed renewed)
   if (process.out().empty()) return;
   const auto one = find(process);
   if (!one)
-    return host_.log(Level::warn,
-                     fmt::format("nothing is kept any more of what task {} of {} writes: {}",
-                                 process.task(), process.alloc_root(), one.error().what));
+    return agent_.log(Level::warn,
+                      fmt::format("nothing is kept any more of what task {} of {} writes: {}",
+                                  process.task(), process.alloc_root(), one.error().what));
   (*one)->renewed = std::move(renewed);
   if ((*one)->process.pid() != process.pid()) (*one)->renewed((*one)->process);
 }
@@ -292,13 +292,13 @@ void LogCollectors::terminate(const drivers::LogCollector& process) {
   if (process.pid() <= 0) return;
   if (host::is_alive(identity_of(process))) ::kill(process.pid(), SIGTERM);
   finishing_.push_back(process.pid());
-  if (finishing_.size() == 1) host_.after(reap_interval, [this] { reap(); });
+  if (finishing_.size() == 1) agent_.after(reap_interval, [this] { reap(); });
 }
 
 /// One of an earlier process's is nobody's child here, and let go of.
 void LogCollectors::reap() {
   std::erase_if(finishing_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
-  if (!finishing_.empty()) host_.after(reap_interval, [this] { reap(); });
+  if (!finishing_.empty()) agent_.after(reap_interval, [this] { reap(); });
 }
 
 }  // namespace nomad::plugin::bridge

@@ -20,7 +20,7 @@
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/plugin/bridge/task_objects.hpp"
 #include "runtime/plugin/bridge/wire.hpp"
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 #include "runtime/workload/runs/log_machine.hpp"
 #include "schema/plugin.capnp.h"
 
@@ -32,7 +32,7 @@ std::string file_name(std::string_view text);
 class LogCollectors {
 public:
   /// `directory` is made; FIFOs are in it.
-  LogCollectors(Host& host, std::string executor, std::string directory);
+  LogCollectors(Agent& agent, std::string executor, std::string directory);
 
   struct Kept {
     LogPaths paths{};
@@ -93,7 +93,7 @@ private:
   void terminate(const drivers::LogCollector& process);
   void reap();
 
-  Host& host_;
+  Agent& agent_;
   std::string executor_;
   std::string directory_;
   std::map<std::string, KeepingPtr> kept_;  ///< By the paths of their outputs.

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 
 namespace nomad::plugin::bridge {
 

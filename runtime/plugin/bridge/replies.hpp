@@ -13,9 +13,9 @@ inline void set_duration(google::protobuf::Duration& to, Nanoseconds from) {
 }
 
 /// For AnswerStream: no more than a hundred answers a second.
-inline std::function<void(std::function<void()>)> unhurried(Host& host) {
-  return [&host](std::function<void()> read) {
-    host.after(std::chrono::milliseconds{10}, std::move(read));
+inline std::function<void(std::function<void()>)> unhurried(Agent& agent) {
+  return [&agent](std::function<void()> read) {
+    agent.after(std::chrono::milliseconds{10}, std::move(read));
   };
 }
 

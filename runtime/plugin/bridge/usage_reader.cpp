@@ -16,11 +16,11 @@ constexpr Nanoseconds patience = 5s;
 void UsageReader::read(Nanoseconds interval, Then then) {
   if (interval != interval_) close();
   interval_ = interval;
-  if (last_ && host_.now() - last_at_ <= 2 * interval) return then(&*last_, {});
+  if (last_ && agent_.now() - last_at_ <= 2 * interval) return then(&*last_, {});
   asked_.push_back(std::move(then));
   if (!stream_) open();
   if (asked_.size() > 1) return;
-  host_.after(patience, [weak = weak_from_this(), wait = ++waits_] {
+  agent_.after(patience, [weak = weak_from_this(), wait = ++waits_] {
     const auto self = weak.lock();
     if (!self || self->waits_ != wait || self->asked_.empty()) return;
     if (self->interval_.count() == 0) self->close();
@@ -53,7 +53,7 @@ void UsageReader::open() {
                                       true}
                             : refusal_of("TaskStats", status));
            },
-       .next = unhurried(host_)},
+       .next = unhurried(agent_)},
       [this](auto* context, auto* asked, auto* reactor) {
         remote_.driver().async()->TaskStats(context, asked, reactor);
       });
@@ -67,7 +67,7 @@ void UsageReader::close() {
 
 void UsageReader::take(const drivers::TaskStats& usage) {
   last_ = usage;
-  last_at_ = host_.now();
+  last_at_ = agent_.now();
   for (const auto& then : std::exchange(asked_, {}))
     then(&usage, {});
   if (interval_.count() == 0) close();

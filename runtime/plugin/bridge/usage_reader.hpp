@@ -10,7 +10,7 @@
 
 #include "runtime/plugin/bridge/answer_stream.hpp"
 #include "runtime/plugin/bridge/remote.hpp"
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 
 namespace nomad::plugin::bridge {
 
@@ -19,8 +19,8 @@ public:
   /// Null: there is none, for that reason.
   using Then = std::function<void(const drivers::TaskStats*, const Refusal&)>;
 
-  UsageReader(Host& host, Remote& remote, std::string task_id)
-      : host_{host}, remote_{remote}, task_id_{std::move(task_id)} {}
+  UsageReader(Agent& agent, Remote& remote, std::string task_id)
+      : agent_{agent}, remote_{remote}, task_id_{std::move(task_id)} {}
 
   /// Calls `then` once, at once or in a later turn, with what came last, if that is not older than
   /// two intervals, or what comes next. From then on the driver streams at `interval`; 0: no more.
@@ -35,7 +35,7 @@ private:
   void take(const drivers::TaskStats& usage);
   void fail(const Refusal& why);
 
-  Host& host_;
+  Agent& agent_;
   Remote& remote_;
   std::string task_id_;
   Nanoseconds interval_{0};  ///< 0: who waits wants to know once.

@@ -36,7 +36,7 @@ void Commands::begin(std::uint64_t number,
   Result<std::shared_ptr<Command>> started{nullptr};
   if (plan->elsewhere)
     started = plan->elsewhere(order.getTty(), std::move(told));
-  else if (auto process = ExecProcess::start(host_, *plan, order.getTty(), std::move(told)))
+  else if (auto process = ExecProcess::start(agent_, *plan, order.getTty(), std::move(told)))
     started = std::move(*process);
   else
     started = process.error();

@@ -15,7 +15,7 @@ void refuse_request(const DriverReply& reply, const Error& why);
 
 class Commands {
 public:
-  Commands(Wire& wire, Host& host) : wire_{wire}, host_{host} {}
+  Commands(Wire& wire, Agent& agent) : wire_{wire}, agent_{agent} {}
 
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
@@ -34,7 +34,7 @@ private:
   void end(std::uint64_t number, const CommandEnd& how);
 
   Wire& wire_;
-  Host& host_;
+  Agent& agent_;
   std::map<std::uint64_t, std::shared_ptr<Command>> running_;
 };
 

@@ -65,11 +65,11 @@ struct Ends {
 
 }  // namespace
 
-Result<std::shared_ptr<ExecProcess>> ExecProcess::start(Host& host,
+Result<std::shared_ptr<ExecProcess>> ExecProcess::start(Agent& agent,
                                                         const ExecPlan& plan,
                                                         bool tty,
                                                         CommandTold told) {
-  std::shared_ptr<ExecProcess> made{new ExecProcess{host, std::move(told)}};
+  std::shared_ptr<ExecProcess> made{new ExecProcess{agent, std::move(told)}};
   const auto outcome = made->run(plan, tty);
   if (!outcome) return outcome.error();
   return made;
@@ -99,7 +99,7 @@ Result<> ExecProcess::run(const ExecPlan& plan, bool tty) {
   streams_ = std::exchange(ends.ours, {-1, -1, -1});
   for (const int descriptor : streams_)
     if (descriptor >= 0) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
-  host_.watch(process_, POLLIN, [self = shared_from_this()](short) { self->reap(); });
+  agent_.watch(process_, POLLIN, [self = shared_from_this()](short) { self->reap(); });
   watch();
   return {};
 }
@@ -108,11 +108,11 @@ Result<> ExecProcess::run(const ExecPlan& plan, bool tty) {
 void ExecProcess::watch() {
   for (unsigned stream = 1; stream < 3; ++stream)
     if (streams_[stream] >= 0)
-      host_.watch(streams_[stream], untaken_ < window ? POLLIN : 0,
-                  [self = shared_from_this(), stream](short) { self->read(stream); });
+      agent_.watch(streams_[stream], untaken_ < window ? POLLIN : 0,
+                   [self = shared_from_this(), stream](short) { self->read(stream); });
   if (streams_[0] >= 0)
-    host_.watch(streams_[0], waiting_.empty() ? 0 : POLLOUT,
-                [self = shared_from_this()](short) { self->write(); });
+    agent_.watch(streams_[0], waiting_.empty() ? 0 : POLLOUT,
+                 [self = shared_from_this()](short) { self->write(); });
 }
 
 void ExecProcess::read(unsigned stream) {
@@ -127,7 +127,7 @@ void ExecProcess::read(unsigned stream) {
 }
 
 void ExecProcess::end_output(unsigned stream) {
-  host_.unwatch(streams_[stream]);
+  agent_.unwatch(streams_[stream]);
   close_fd(streams_[stream]);
   told_.output(stream, {}, true);
   finish();
@@ -167,11 +167,11 @@ void ExecProcess::write() {
   if (is_broken || (input_ends_ && waiting_.empty())) {
     // A terminal has no end of its input alone.
     if (tty_ && !is_broken && pid_ > 0) ::kill(-pid_, SIGHUP);
-    host_.unwatch(streams_[0]);
+    agent_.unwatch(streams_[0]);
     close_fd(streams_[0]);
     return;
   }
-  host_.watch(streams_[0], waiting_.empty() ? 0 : POLLOUT, [self](short) { self->write(); });
+  agent_.watch(streams_[0], waiting_.empty() ? 0 : POLLOUT, [self](short) { self->write(); });
 }
 
 void ExecProcess::resize(unsigned rows, unsigned columns) {
@@ -191,9 +191,9 @@ void ExecProcess::reap() {
   kill();  // what it has started and left in its session's group, while that is its own still
   ::waitpid(std::exchange(pid_, 0), &status_, 0);
   has_ended_ = true;
-  host_.unwatch(process_);
+  agent_.unwatch(process_);
   close_fd(process_);
-  if (!told_end_) host_.after(last_words, [self] { self->give_up_output(); });
+  if (!told_end_) agent_.after(last_words, [self] { self->give_up_output(); });
   finish();
 }
 
@@ -201,7 +201,7 @@ void ExecProcess::reap() {
 void ExecProcess::give_up_output() {
   if (told_end_) return;
   if (untaken_ >= window) {  // what is there is waited for
-    host_.after(last_words, [self = shared_from_this()] { self->give_up_output(); });
+    agent_.after(last_words, [self = shared_from_this()] { self->give_up_output(); });
     return;
   }
   for (unsigned stream = 1; stream < 3; ++stream)
@@ -212,7 +212,7 @@ void ExecProcess::finish() {
   if (told_end_ || !has_ended_ || streams_[1] >= 0 || streams_[2] >= 0) return;
   told_end_ = true;
   if (streams_[0] >= 0) {
-    host_.unwatch(streams_[0]);
+    agent_.unwatch(streams_[0]);
     close_fd(streams_[0]);
   }
   const auto code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 0;
@@ -227,7 +227,7 @@ void ExecProcess::close() {
   told_end_ = true;
   for (auto& descriptor : streams_) {
     if (descriptor < 0) continue;
-    host_.unwatch(descriptor);
+    agent_.unwatch(descriptor);
     close_fd(descriptor);
   }
   kill();  // and `reap` follows

@@ -19,7 +19,7 @@ namespace nomad::plugin {
 
 class ExecProcess final : public Command, public std::enable_shared_from_this<ExecProcess> {
 public:
-  static Result<std::shared_ptr<ExecProcess>> start(Host& host,
+  static Result<std::shared_ptr<ExecProcess>> start(Agent& agent,
                                                     const ExecPlan& plan,
                                                     bool tty,
                                                     CommandTold told);
@@ -33,7 +33,7 @@ public:
   void close() override;
 
 private:
-  explicit ExecProcess(Host& host, CommandTold told) : host_{host}, told_{std::move(told)} {}
+  explicit ExecProcess(Agent& agent, CommandTold told) : agent_{agent}, told_{std::move(told)} {}
 
   Result<> run(const ExecPlan& plan, bool tty);
   void watch();
@@ -45,7 +45,7 @@ private:
   void finish();
   void kill() const;
 
-  Host& host_;
+  Agent& agent_;
   CommandTold told_;
   pid_t pid_ = 0;  ///< 0: it is over.
   bool tty_ = false;

@@ -37,21 +37,23 @@ std::string value_of(Entries entries, std::string_view name, std::string_view in
 
 class FunctionHook final : public Hook {
 public:
-  FunctionHook(HookHost& host, HookFunction function)
-      : host_{host}, function_{std::move(function)} {}
+  FunctionHook(HookRunner& runner, HookFunction function)
+      : runner_{runner}, function_{std::move(function)} {}
 
-  void run(const HookCall& call, const HookReply& reply) override { reply(function_(host_, call)); }
+  void run(const HookCall& call, const HookReply& reply) override {
+    reply(function_(runner_, call));
+  }
 
 private:
-  HookHost& host_;
+  HookRunner& runner_;
   HookFunction function_;
 };
 
 }  // namespace
 
 HookFactory hook_of(HookFunction function) {
-  return [function = std::move(function)](HookHost& host) {
-    return std::make_unique<FunctionHook>(host, function);
+  return [function = std::move(function)](HookRunner& runner) {
+    return std::make_unique<FunctionHook>(runner, function);
   };
 }
 
@@ -88,7 +90,8 @@ void HookInstance::run(std::uint64_t number, const FrameWords& words) {
     return wire_.failed(number, {Errc::corrupt, "the agent did not say for whom the hook is"});
   const auto reply = reply_to(number);
   const HookCall call{order.getRequest(), alloc_->root().getRunHook().getAlloc(),
-                      job_->root().getRunHook().getJob(), target_->root().getRunHook().getTarget()};
+                      job_->root().getRunHook().getJob(), target_->root().getRunHook().getTarget(),
+                      target_->root().getRunHook().getTarget()};
   try {
     if (hook_)
       hook_->run(call, reply);
@@ -160,18 +163,18 @@ void HookInstance::tell(schema::plugin::Notice::Reader notice) {
   });
 }
 
-void HookInstance::ask(schema::plugin::HostRequest::Reader request, Answered then) {
+void HookInstance::ask(schema::plugin::AgentRequest::Reader request, Answered then) {
   wire_.ask(
       [&](Frame::Builder frame) {
-        auto to = frame.initAskHost();
+        auto to = frame.initAskAgent();
         to.setInstance(id_);
         to.setRequest(request);
       },
       [then = std::move(then), alive = std::weak_ptr{alive_}](const Result<Frame::Reader>& answer) {
         if (!then || alive.expired()) return;
         if (!answer) return then(answer.error());
-        then(answer->isHostAnswer() ? answer->getHostAnswer()
-                                    : schema::plugin::HostAnswer::Reader{});
+        then(answer->isAgentAnswer() ? answer->getAgentAnswer()
+                                     : schema::plugin::AgentAnswer::Reader{});
       });
 }
 
@@ -179,7 +182,7 @@ void HookInstance::restart(std::string_view reason,
                            bool failure,
                            std::function<void(Result<>)> then) {
   capnp::MallocMessageBuilder message;
-  auto request = message.initRoot<schema::plugin::HostRequest>();
+  auto request = message.initRoot<schema::plugin::AgentRequest>();
   auto order = request.initRestart();
   order.setReason(text_of(std::string{reason}));
   order.setFailure(failure);

@@ -5,14 +5,14 @@
 #include <memory>
 
 #include "runtime/plugin/sdk/kinds.hpp"
-#include "runtime/plugin/sdk/session_host.hpp"
+#include "runtime/plugin/sdk/session_agent.hpp"
 
 namespace nomad::plugin {
 
-class HookInstance final : public HookHost {
+class HookInstance final : public HookRunner {
 public:
-  HookInstance(std::uint64_t id, Wire& wire, SessionHost& host)
-      : id_{id}, wire_{wire}, host_{host} {}
+  HookInstance(std::uint64_t id, Wire& wire, SessionAgent& agent)
+      : id_{id}, wire_{wire}, agent_{agent} {}
 
   void make(const HookFactory& factory) { hook_ = factory(*this); }
 
@@ -24,13 +24,13 @@ public:
   /// Answered when nothing is open.
   void cancel(std::uint64_t number);
 
-  Host& agent() override { return host_; }
+  Agent& agent() override { return agent_; }
 
   void event(std::string_view type,
              std::string_view message,
              const std::map<std::string, std::string>& details) override;
   void tell(schema::plugin::Notice::Reader notice) override;
-  void ask(schema::plugin::HostRequest::Reader request, Answered then) override;
+  void ask(schema::plugin::AgentRequest::Reader request, Answered then) override;
   void restart(std::string_view reason, bool failure, std::function<void(Result<>)> then) override;
 
 private:
@@ -43,7 +43,7 @@ private:
 
   std::uint64_t id_;
   Wire& wire_;
-  SessionHost& host_;
+  SessionAgent& agent_;
   FrameWords request_, alloc_, job_, target_;  ///< The newest of each.
   std::shared_ptr<Life> life_ = std::make_shared<Life>();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< Whoever asks looks at it.

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/plugin.capnp.h"
@@ -76,6 +76,7 @@ struct HookCall {
   schema::Allocation::Reader alloc;
   schema::Job::Reader job;
   schema::plugin::HookTarget::Reader target;
+  schema::plugin::HookTarget::Reader place;  ///< As `target`: its name before, for one release.
 
   Phase phase() const { return request.getPhase(); }
 
@@ -127,11 +128,11 @@ struct HookSpec {
   std::string devices{};  ///< Wanted only by tasks that have got devices of this "vendor/type".
 };
 
-/// `host` lives as long as the hook.
-using HookFactory = std::function<std::unique_ptr<Hook>(HookHost& host)>;
+/// `runner` lives as long as the hook.
+using HookFactory = std::function<std::unique_ptr<Hook>(HookRunner& runner)>;
 
 /// A hook that is no more than a function, which must not block for long.
-using HookFunction = std::function<Result<HookAnswer>(HookHost& host, const HookCall& call)>;
+using HookFunction = std::function<Result<HookAnswer>(HookRunner& runner, const HookCall& call)>;
 HookFactory hook_of(HookFunction function);
 
 // -- drivers --------------------------------------------------------------------------------------
@@ -203,12 +204,12 @@ public:
   }
 };
 
-using DriverFactory = std::function<std::unique_ptr<Driver>(Host& host)>;
+using DriverFactory = std::function<std::unique_ptr<Driver>(Agent& agent)>;
 
 // -- fingerprinters -------------------------------------------------------------------------------
 
 /// Attributes of the node. Called again at the interval.
-using Fingerprinter = std::function<Result<std::map<std::string, std::string>>(Host& host)>;
+using Fingerprinter = std::function<Result<std::map<std::string, std::string>>(Agent& agent)>;
 
 // -- devices --------------------------------------------------------------------------------------
 
@@ -233,7 +234,7 @@ struct DeviceSpec {
   Nanoseconds interval{0};  ///< Looked for again so often; 0: once.
 };
 
-using DeviceFinder = std::function<Result<std::vector<DeviceGroup>>(Host& host)>;
+using DeviceFinder = std::function<Result<std::vector<DeviceGroup>>(Agent& agent)>;
 
 /// Some of a group that a task has got: what it needs to use them. Asked before each start.
 struct ReservedDevices {
@@ -242,7 +243,7 @@ struct ReservedDevices {
 };
 
 using DeviceReserver = std::function<Result<HookAnswer>(
-    HookHost& host, const HookCall& call, const ReservedDevices& devices)>;
+    HookRunner& runner, const HookCall& call, const ReservedDevices& devices)>;
 
 // -- schedulers -----------------------------------------------------------------------------------
 
@@ -282,11 +283,11 @@ struct SchedulerSpec {
 /// something that did not fit might. To be answered within half a minute. The question is valid
 /// during the call.
 using Scheduler = std::function<void(
-    Host& host, schema::plugin::Scheduling::Reader question, const DecisionReply& reply)>;
+    Agent& agent, schema::plugin::Scheduling::Reader question, const DecisionReply& reply)>;
 
 /// One that decides at once.
 using SchedulerFunction
-    = std::function<Result<Decision>(Host& host, schema::plugin::Scheduling::Reader question)>;
+    = std::function<Result<Decision>(Agent& agent, schema::plugin::Scheduling::Reader question)>;
 Scheduler scheduler_of(SchedulerFunction function);
 
 /// Whether the allocation counts for its group: it runs, or will.
@@ -351,8 +352,8 @@ struct ServiceProviderSpec {
   bool hears_checks = false;
 };
 
-/// `host` lives as long as the provider, which is made when it is first asked.
-using ServiceProviderFactory = std::function<std::unique_ptr<ServiceProvider>(Host& host)>;
+/// `agent` lives as long as the provider, which is made when it is first asked.
+using ServiceProviderFactory = std::function<std::unique_ptr<ServiceProvider>(Agent& agent)>;
 
 // -- actors ---------------------------------------------------------------------------------------
 
@@ -367,7 +368,7 @@ public:
   virtual void stop() {}
 };
 
-/// `host` lives as long as the actor.
-using ActorFactory = std::function<std::unique_ptr<Actor>(Host& host)>;
+/// `agent` lives as long as the actor.
+using ActorFactory = std::function<std::unique_ptr<Actor>(Agent& agent)>;
 
 }  // namespace nomad::plugin

@@ -254,7 +254,7 @@ namespace {
 /// What all groups of the kind that the task has got come to, together.
 Result<HookAnswer> reserve_all(const DeviceSpec& spec,
                                const DeviceReserver& reserve,
-                               HookHost& host,
+                               HookRunner& runner,
                                const HookCall& call) {
   HookAnswer all;
   for (const auto task : call.alloc.getAllocatedResources().getTasks()) {
@@ -264,7 +264,7 @@ Result<HookAnswer> reserve_all(const DeviceSpec& spec,
       ReservedDevices reserved{.name = copy(device.getName())};
       for (const auto id : device.getDeviceIds())
         reserved.ids.push_back(copy(id));
-      auto one = reserve(host, call, reserved);
+      auto one = reserve(runner, call, reserved);
       if (!one) return one.error();
       all.environment.merge(one->environment);
       all.mounts.insert(all.mounts.end(), one->mounts.begin(), one->mounts.end());
@@ -283,8 +283,8 @@ Plugin& Plugin::devices(const std::string& its_name,
   device_finders.push_back({{its_name, spec}, std::move(find)});
   return task_hook(
       {.name = its_name, .phases = {Phase::PRESTART}, .devices = spec.vendor + '/' + spec.type},
-      hook_of([spec, reserve](HookHost& host, const HookCall& call) {
-        return reserve_all(spec, reserve, host, call);
+      hook_of([spec, reserve](HookRunner& runner, const HookCall& call) {
+        return reserve_all(spec, reserve, runner, call);
       }));
 }
 
@@ -299,9 +299,9 @@ Plugin& Plugin::service_provider(ServiceProviderSpec spec, ServiceProviderFactor
 }
 
 Scheduler scheduler_of(SchedulerFunction function) {
-  return [function = std::move(function)](Host& host, schema::plugin::Scheduling::Reader question,
+  return [function = std::move(function)](Agent& agent, schema::plugin::Scheduling::Reader question,
                                           const DecisionReply& reply) {
-    reply(function(host, question));
+    reply(function(agent, question));
   };
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/plugin/sdk/host.hpp"
 #include "runtime/plugin/sdk/kinds.hpp"
 #include "runtime/plugin/sdk/mark.hpp"
 

@@ -47,7 +47,7 @@ ServiceProvider* ProviderRequests::find(std::string_view name) {
   if (const auto known = made_.find(name); known != made_.end()) return known->second.get();
   for (const auto& each : plugin_.service_providers) {
     if (each.spec.name != name) continue;
-    auto provider = each.factory(host_);
+    auto provider = each.factory(agent_);
     return provider ? (made_[each.spec.name] = std::move(provider)).get() : nullptr;
   }
   return nullptr;
@@ -88,7 +88,7 @@ void ProviderRequests::take(Frame::Reader frame) {
     if (auto* const provider = find(view(change.getProvider())))
       provider->checks_changed(copy(change.getAllocId()), read_checks(change));
   });
-  if (thrown) host_.log(Level::error, "a provider was told of checks: " + thrown->what);
+  if (thrown) agent_.log(Level::error, "a provider was told of checks: " + thrown->what);
 }
 
 }  // namespace nomad::plugin

@@ -14,8 +14,8 @@ namespace nomad::plugin {
 class ProviderRequests {
 public:
   /// All outlive it.
-  ProviderRequests(const Plugin& plugin, Wire& wire, Host& host)
-      : plugin_{plugin}, wire_{wire}, host_{host} {}
+  ProviderRequests(const Plugin& plugin, Wire& wire, Agent& agent)
+      : plugin_{plugin}, wire_{wire}, agent_{agent} {}
 
   ProviderRequests(const ProviderRequests&) = delete;
   ProviderRequests& operator=(const ProviderRequests&) = delete;
@@ -33,7 +33,7 @@ private:
 
   const Plugin& plugin_;
   Wire& wire_;
-  Host& host_;
+  Agent& agent_;
   std::map<std::string, std::unique_ptr<ServiceProvider>, std::less<>> made_;
 };
 

@@ -8,7 +8,7 @@
 #include "runtime/plugin/sdk/hook_instance.hpp"
 #include "runtime/plugin/sdk/provider_requests.hpp"
 #include "runtime/plugin/sdk/replies.hpp"
-#include "runtime/plugin/sdk/session_host.hpp"
+#include "runtime/plugin/sdk/session_agent.hpp"
 
 namespace nomad::plugin {
 
@@ -16,7 +16,7 @@ using schema::plugin::Frame;
 
 class Session::Core {
 public:
-  Core(const Plugin& plugin, Send send) : plugin_{plugin}, wire_{std::move(send)}, host_{wire_} {}
+  Core(const Plugin& plugin, Send send) : plugin_{plugin}, wire_{std::move(send)}, agent_{wire_} {}
 
   void begin() {
     wire_.tell(
@@ -53,7 +53,7 @@ public:
       case Frame::SHUTDOWN:
         return shut_down(number);
       case Frame::STREAM_PART:
-        return host_.stream_part(frame.getStreamPart());
+        return agent_.stream_part(frame.getStreamPart());
       case Frame::EXEC_BYTES:
       case Frame::EXEC_TAKEN:
       case Frame::EXEC_SIZE:
@@ -73,7 +73,7 @@ public:
                    {Errc::invalid_argument, "the plugin's SDK is older than this question"});
   }
 
-  SessionHost& host() { return host_; }
+  SessionAgent& agent() { return agent_; }
 
   bool is_over() const { return over_; }
 
@@ -82,7 +82,7 @@ private:
     switch (frame.which()) {
       case Frame::DONE:
       case Frame::FAILED:
-      case Frame::HOST_ANSWER:
+      case Frame::AGENT_ANSWER:
       case Frame::API_ANSWER:
         return true;
       default:
@@ -91,11 +91,11 @@ private:
   }
 
   void configure(std::uint64_t number, schema::plugin::Configure::Reader from) {
-    host_.set_surroundings({.data_dir = copy(from.getDataDir()),
-                            .node = copy(from.getNode()),
-                            .agent_version = copy(from.getAgentVersion()),
-                            .client = from.getClient(),
-                            .server = from.getServer()});
+    agent_.set_surroundings({.data_dir = copy(from.getDataDir()),
+                             .node = copy(from.getNode()),
+                             .agent_version = copy(from.getAgentVersion()),
+                             .client = from.getClient(),
+                             .server = from.getServer()});
     Result<> outcome;
     if (plugin_.configure) {
       const Config config{copy(from.getConfig())};
@@ -117,7 +117,7 @@ private:
       const auto* factory = hook_factory(view(order.getHook()));
       if (factory == nullptr)
         return wire_.failed(number, {Errc::not_found, "the plugin has no such hook"});
-      auto made = std::make_unique<HookInstance>(order.getInstance(), wire_, host_);
+      auto made = std::make_unique<HookInstance>(order.getInstance(), wire_, agent_);
       if (auto thrown = caught([&] { made->make(*factory); })) return wire_.failed(number, *thrown);
       instance = made.get();
       hooks_[order.getInstance()] = std::move(made);
@@ -142,7 +142,7 @@ private:
   void tasks_changed(schema::plugin::TasksChanged::Reader change) {
     if (auto* const instance = instance_of(change.getInstance()))
       if (auto thrown = caught([&] { instance->hook().tasks_changed(change.getTasks()); }))
-        host_.log(Level::error, "a hook was told of its tasks: " + thrown->what);
+        agent_.log(Level::error, "a hook was told of its tasks: " + thrown->what);
   }
 
   void decide(std::uint64_t number, schema::plugin::Scheduling::Reader question) {
@@ -152,7 +152,7 @@ private:
                                           });
     for (const auto& each : plugin_.schedulers) {
       if (each.spec.type != view(question.getType())) continue;
-      if (auto thrown = caught([&] { each.factory(host_, question, reply); })) reply(*thrown);
+      if (auto thrown = caught([&] { each.factory(agent_, question, reply); })) reply(*thrown);
       return;
     }
     reply(Error{Errc::not_found, "the plugin has no such scheduler"});
@@ -177,7 +177,7 @@ private:
 
   std::unique_ptr<Driver> make_driver(const std::string& name) {
     for (const auto& each : plugin_.drivers)
-      if (each.spec == name) return each.factory(host_);
+      if (each.spec == name) return each.factory(agent_);
     return nullptr;
   }
 
@@ -185,7 +185,7 @@ private:
     for (const auto& each : plugin_.fingerprinters) {
       if (each.spec.name != name) continue;
       Result<std::map<std::string, std::string>> facts = std::map<std::string, std::string>{};
-      if (auto thrown = caught([&] { facts = each.factory(host_); })) facts = *thrown;
+      if (auto thrown = caught([&] { facts = each.factory(agent_); })) facts = *thrown;
       if (!facts) return wire_.failed(number, facts.error());
       return wire_.answer(number, [&facts](Frame::Builder frame) {
         fill_entries(frame.initFacts().initAttributes(static_cast<unsigned>(facts->size())),
@@ -199,7 +199,7 @@ private:
 
   void find_devices(std::uint64_t number, const DeviceSpec& spec, const DeviceFinder& find) {
     Result<std::vector<DeviceGroup>> groups = std::vector<DeviceGroup>{};
-    if (auto thrown = caught([&] { groups = find(host_); })) groups = *thrown;
+    if (auto thrown = caught([&] { groups = find(agent_); })) groups = *thrown;
     if (!groups) return wire_.failed(number, groups.error());
     wire_.answer(number, [&](Frame::Builder frame) {
       fill_devices(frame.initFacts().initDevices(static_cast<unsigned>(groups->size())), spec,
@@ -209,7 +209,7 @@ private:
 
   void start_actors() {
     for (const auto& each : plugin_.actors) {
-      actors_.push_back(each.factory(host_));
+      actors_.push_back(each.factory(agent_));
       if (actors_.back()) actors_.back()->start();
     }
   }
@@ -223,9 +223,9 @@ private:
 
   const Plugin& plugin_;
   Wire wire_;
-  SessionHost host_;
-  Commands commands_{wire_, host_};
-  ProviderRequests providers_{plugin_, wire_, host_};
+  SessionAgent agent_;
+  Commands commands_{wire_, agent_};
+  ProviderRequests providers_{plugin_, wire_, agent_};
   std::map<std::uint64_t, std::unique_ptr<HookInstance>> hooks_;
   std::map<std::string, std::unique_ptr<Driver>, std::less<>> drivers_;
   std::vector<std::unique_ptr<Actor>> actors_;
@@ -242,30 +242,30 @@ void Session::begin() {
 }
 
 Result<> Session::take(std::span<const capnp::word> frame, Nanoseconds now) {
-  core_->host().set_now(now);
+  core_->agent().set_now(now);
   auto thrown = caught([&] { core_->take(std::make_shared<FrameMessage>(frame)); });
   if (thrown) return *thrown;
   return {};
 }
 
 std::optional<Nanoseconds> Session::next_timer() const {
-  return core_->host().next_timer();
+  return core_->agent().next_timer();
 }
 
 Result<> Session::run_timers(Nanoseconds now) {
-  core_->host().set_now(now);
-  auto thrown = caught([&] { core_->host().run_timers(); });
+  core_->agent().set_now(now);
+  auto thrown = caught([&] { core_->agent().run_timers(); });
   if (thrown) return *thrown;
   return {};
 }
 
 std::vector<pollfd> Session::watched() const {
-  return core_->host().watched();
+  return core_->agent().watched();
 }
 
 Result<> Session::run_ready(std::span<const pollfd> seen, Nanoseconds now) {
-  core_->host().set_now(now);
-  auto thrown = caught([&] { core_->host().run_ready(seen); });
+  core_->agent().set_now(now);
+  auto thrown = caught([&] { core_->agent().run_ready(seen); });
   if (thrown) return *thrown;
   return {};
 }

@@ -111,7 +111,7 @@ void TaskDriver::tell_end(const TaskId& id, std::string_view run_id, const RunEn
   result.setSignal(end.signal);
   result.setOomKilled(end.oom_killed);
   result.setError(text_of(end.error));
-  host_.tell(notice.asReader());
+  agent_.tell(notice.asReader());
 }
 
 void TaskDriver::tell_event(const TaskId& id, std::string_view message_text) {
@@ -123,7 +123,7 @@ void TaskDriver::tell_event(const TaskId& id, std::string_view message_text) {
   auto event = notice.initEvent();
   event.setType("Driver");
   event.setMessage(text_of(std::string{message_text}));
-  host_.tell(notice.asReader());
+  agent_.tell(notice.asReader());
 }
 
 }  // namespace nomad::plugin

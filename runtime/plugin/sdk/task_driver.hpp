@@ -39,7 +39,7 @@ public:
     std::map<std::string, std::string> attributes{};  ///< Of the node.
   };
 
-  TaskDriver(Host& host, About about) : host_{host}, about_{std::move(about)} {}
+  TaskDriver(Agent& agent, About about) : agent_{agent}, about_{std::move(about)} {}
 
   void ask(schema::plugin::DriverRequest::Reader request, const DriverReply& reply) final;
   Result<ExecPlan> exec(schema::plugin::ExecTask::Reader order) final;
@@ -82,12 +82,15 @@ protected:
   /// An event "Driver" of the task.
   void tell_event(const TaskId& id, std::string_view message);
 
-  Host& host() { return host_; }
+  Agent& agent() { return agent_; }
+
+  /// As `agent`: the name that it had before, for one release.
+  Agent& host() { return agent_; }
 
 private:
   void describe(const DriverReply& reply) const;
 
-  Host& host_;
+  Agent& agent_;
   About about_;
 };
 

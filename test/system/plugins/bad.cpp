@@ -22,7 +22,7 @@ struct Hangs {
 #endif
 
 /// What the task's meta `probe` orders; the deadline is short, so that a test need not wait long.
-[[maybe_unused]] Result<HookAnswer> probe(HookHost& host, const HookCall& call) {
+[[maybe_unused]] Result<HookAnswer> probe(HookRunner& runner, const HookCall& call) {
   const auto order = call.meta("probe");
   if (order == "block") sleep(1000);
   if (order == "orphan" && fork() == 0) {
@@ -34,7 +34,7 @@ struct Hangs {
   if (order == "throw") throw std::runtime_error{"as ordered"};
   if (order == "flood")
     for (int i = 0; i < 30'000; ++i)
-      host.agent().log(Level::info, "line " + std::to_string(i));
+      runner.agent().log(Level::info, "line " + std::to_string(i));
   if (order == "chatter")
     for (int i = 0; i < 600'000; ++i)
       std::puts("chatter");
@@ -45,7 +45,7 @@ struct Hangs {
     return Error{Errc::rejected, "the probe reads what it likes"};
   if (order == "refuse") return Error{Errc::rejected, "the probe refuses it"};
   if (order == "silent") return HookAnswer{};
-  host.event("Probe", "probed " + call.task());
+  runner.event("Probe", "probed " + call.task());
   return HookAnswer{.environment = {{"PROBED", "yes"}}};
 }
 
@@ -60,7 +60,7 @@ void describe_bad(Plugin& plugin) {
   plugin.task_hook({.name = "../../etc", .phases = {Phase::PRESTART}}, hook_of(probe));
 #elif BAD == 4
   plugin.is("replaces", "1.0.0");
-  plugin.driver("raw_exec", [](Host&) { return std::unique_ptr<Driver>{}; });
+  plugin.driver("raw_exec", [](Agent&) { return std::unique_ptr<Driver>{}; });
 #elif BAD == 5
   plugin.is("unready", "1.0.0");
   plugin.on_configure([](const Config&) -> Result<> {
@@ -71,13 +71,13 @@ void describe_bad(Plugin& plugin) {
   plugin.is("gadgets", "1.0.0");
   plugin.devices(
       "gadgets", {.vendor = "acme", .type = "gadget", .interval = std::chrono::seconds{1}},
-      [](Host&) -> Result<std::vector<DeviceGroup>> {
+      [](Agent&) -> Result<std::vector<DeviceGroup>> {
         return std::vector<DeviceGroup>{{.name = "small",
                                          .attributes = {{"memory", "11 GiB"}},
                                          .instances = {{"a"}, {"b", false, "out of order"}}}};
       },
-      [](HookHost& host, const HookCall&, const ReservedDevices& got) -> Result<HookAnswer> {
-        host.event("Gadgets", got.name + ' ' + got.ids.at(0));
+      [](HookRunner& runner, const HookCall&, const ReservedDevices& got) -> Result<HookAnswer> {
+        runner.event("Gadgets", got.name + ' ' + got.ids.at(0));
         return HookAnswer{.environment = {{"GADGET", got.ids[0]}}};
       });
 #else

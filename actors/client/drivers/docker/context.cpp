@@ -41,7 +41,7 @@ void DockerContext::after(Nanoseconds delay, Action action) {
 }
 
 void DockerContext::tell(const driver::TaskId& id, std::string_view message) {
-  self_->send(options_.host, driver::message(id, options_.unix_now(), message));
+  self_->send(options_.agent, driver::message(id, options_.unix_now(), message));
 }
 
 }  // namespace nomad::client

@@ -64,7 +64,7 @@ struct DockerHealth::Performer : EnginePerformer<Life> {
   }
 
   void operator()(const docker::health_action::TellChange& action) const {
-    context.self()->send(context.options().host,
+    context.self()->send(context.options().agent,
                          driver::felt(context.options().name, fingerprint_of(action.health)));
   }
 

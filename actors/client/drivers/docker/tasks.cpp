@@ -36,7 +36,7 @@ DockerTasks::DockerTasks(DockerContext& context)
       images_{context},
       infra_{context},
       wanted_{[&context](const TaskRun& run) {
-        actor::send_urgent(context.self(), context.options().host, driver::exited(run));
+        actor::send_urgent(context.self(), context.options().agent, driver::exited(run));
       }} {}
 
 DockerTasks::~DockerTasks() = default;

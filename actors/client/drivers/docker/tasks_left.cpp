@@ -209,7 +209,7 @@ void DockerTasks::readings_due(std::uint64_t round) {
                [this, reading](const Result<client_api::TaskUsage>& usage) {
                  if (!wanted_.usage().end_reading(reading)) return;
                  const auto& run_id = wanted_.find(reading.id)->run_id;
-                 context_.self()->send(context_.options().host,
+                 context_.self()->send(context_.options().agent,
                                        driver::told_usage(reading.id, run_id, usage));
                });
   wake_for_streams();

@@ -1,5 +1,5 @@
 // TemplateActions: what is done to a task after a change of its templates, and what users read of
-// it, by way of the hook's host. The template hook owns it and calls it in its own turns.
+// it, by way of the hook's agent. The template hook owns it and calls it in its own turns.
 // Tests: template_hook_test.
 #pragma once
 
@@ -16,11 +16,11 @@ class TemplateActions {
 public:
   /// `self` and `scope` outlive it. `failed` hears of what has to end the task.
   TemplateActions(actor::Self* self,
-                  PluginHost host,
+                  PluginAgent agent,
                   UnixClock unix_now,
                   const HookScope& scope,
                   std::function<void(std::string)> failed)
-      : task_{self, std::move(host), std::move(unix_now), scope},
+      : task_{self, std::move(agent), std::move(unix_now), scope},
         scope_{scope},
         failed_{std::move(failed)} {}
 

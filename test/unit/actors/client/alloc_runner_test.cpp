@@ -332,7 +332,7 @@ struct HookFixture : ClientFixture {
          .phases
          = {client::HookPhase::PRESTART, client::HookPhase::POSTSTART, client::HookPhase::PRE_KILL,
             client::HookPhase::EXITED, client::HookPhase::STOP},
-         .spawn = [this](const actor::Owner& owner, const client::PluginHost&,
+         .spawn = [this](const actor::Owner& owner, const client::PluginAgent&,
                          const client::HookScope&) { return spawn_hook(owner); }});
     return made;
   }

@@ -424,13 +424,13 @@ struct ClientFixture : ActorFixture {
 
   /// Tests mount nothing.
   static client::SpawnHook without_mounts(const client::SpawnHook& real) {
-    return
-        [real](const actor::Owner& owner, const client::PluginHost& host, client::HookScope scope) {
-          Draft<schema::plugin::HookTarget> target{*scope.target};
-          place->getDriver().setSecretsInMemory(false);
-          scope.target = target.freeze();
-          return real(owner, host, scope);
-        };
+    return [real](const actor::Owner& owner, const client::PluginAgent& agent,
+                  client::HookScope scope) {
+      Draft<schema::plugin::HookTarget> target{*scope.target};
+      place->getDriver().setSecretsInMemory(false);
+      scope.target = target.freeze();
+      return real(owner, agent, scope);
+    };
   }
 
   client::ClientOptions options() {

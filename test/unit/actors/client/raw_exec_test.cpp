@@ -179,7 +179,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a script without an interpreter is tried 
   CHECK(types.find("Driver Failure, Restarting, Driver Failure, ") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(RealNode, "raw_exec: a task that wants a volume of the host is refused") {
+TEST_CASE_FIXTURE(RealNode, "raw_exec: a task that wants a volume of the agent is refused") {
   Draft<schema::Job> draft{test::simple_job("job", "batch", "raw_exec", script("echo ran"))};
   auto group = draft->getTaskGroups()[0];
   auto volume = group.initVolumes(1)[0];
@@ -258,7 +258,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage is streamed, also of a task that wa
 
 namespace {
 
-/// The driver alone, between a reader that fails when the test says and a host that listens.
+/// The driver alone, between a reader that fails when the test says and a agent that listens.
 struct LoneDriver {
   test::TempDir dir;
   actor::SystemConfig config;
@@ -281,10 +281,10 @@ struct LoneDriver {
                 },
                 [](const client::usage::ForgetTask&) {}};
       });
-  client::PluginHost host = actor::spawn(
-      system, [this](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
+  client::PluginAgent agent = actor::spawn(
+      system, [this](client::PluginAgent::pointer) -> client::PluginAgent::behavior_type {
         return {
-            [this](const client::plugin_host::Notice& msg) {
+            [this](const client::plugin_agent::Notice& msg) {
               const auto notice = *msg.notice;
               if (notice.isUsage()) ++(view(notice.getRunId()) == "task" ? told : told_of_other);
               if (notice.isUsageFailed()) {
@@ -293,7 +293,7 @@ struct LoneDriver {
               }
               test::note_change();
             },
-            [](const client::plugin_host::Ask&) -> actor::Answer<client::plugin_host::Answered> {
+            [](const client::plugin_agent::Ask&) -> actor::Answer<client::plugin_agent::Answered> {
               return Error{Errc::rejected, "not here"};
             }};
       });
@@ -304,7 +304,7 @@ struct LoneDriver {
                                         .cgroup_parent = {},
                                         .usage_reader = reader,
                                         .unix_now = [] { return std::int64_t{1}; },
-                                        .host = host,
+                                        .agent = agent,
                                         .name = "raw_exec",
                                         .config = {{"enabled", "true"}}});
 
@@ -313,7 +313,7 @@ struct LoneDriver {
       ask(client::driver::destroy_task(id(task)));
     actor::stop(driver);
     actor::stop(reader);
-    actor::stop(host);
+    actor::stop(agent);
   }
 
   static client::driver::TaskId id(const std::string& task = "task") {

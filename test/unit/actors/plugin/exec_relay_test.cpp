@@ -13,7 +13,7 @@ namespace {
 
 class Beside final : public plugin::TaskDriver {
 public:
-  explicit Beside(plugin::Host& host) : TaskDriver{host, {.name = "d", .exec = true}} {}
+  explicit Beside(plugin::Agent& agent) : TaskDriver{agent, {.name = "d", .exec = true}} {}
 
 private:
   Result<std::string> start(schema::plugin::TaskConfig::Reader) override { return std::string{}; }
@@ -48,8 +48,8 @@ struct CommandFixture : test::LinkFixture {
 
   std::shared_ptr<host::ExecSession> begin(std::vector<std::string> command, bool tty = false) {
     const auto link = start([](plugin::Plugin& plugin) {
-      plugin.is("p", "1").driver("d",
-                                 [](plugin::Host& host) { return std::make_unique<Beside>(host); });
+      plugin.is("p", "1").driver(
+          "d", [](plugin::Agent& agent) { return std::make_unique<Beside>(agent); });
     });
     const auto answer = ask<client::driver::Answered>(
         link, plugin::plugin_link::AskDriver{

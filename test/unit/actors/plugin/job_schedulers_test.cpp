@@ -14,7 +14,7 @@ namespace {
 void scheduling_plugin(plugin::Plugin& plugin) {
   plugin.is("p", "1").scheduler(
       {.type = "custom", .reads = {"${meta.label}"}},
-      plugin::scheduler_of([](plugin::Host&, auto question) -> Result<plugin::Decision> {
+      plugin::scheduler_of([](plugin::Agent&, auto question) -> Result<plugin::Decision> {
         if (view(question.getEvalId()) == "bad") return Error{Errc::rejected, "not this one"};
         return plugin::Decision{.placements = {{"g", copy(question.getEvalId())}}};
       }));

@@ -28,7 +28,7 @@ void configured_hook(plugin::Plugin& plugin) {
         return {};
       })
       .task_hook({.name = "colors", .phases = {plugin::Phase::PRESTART}},
-                 plugin::hook_of([color](plugin::HookHost&,
+                 plugin::hook_of([color](plugin::HookRunner&,
                                          const plugin::HookCall&) -> Result<plugin::HookAnswer> {
                    return plugin::HookAnswer{.environment = {{"COLOR", *color}}};
                  }));
@@ -62,7 +62,7 @@ std::function<void(plugin::Plugin&)> finding_driver(const std::shared_ptr<bool>&
 
   return [finds](plugin::Plugin& plugin) {
     plugin.is("p", "1").driver("d",
-                               [finds](plugin::Host&) { return std::make_unique<Finds>(finds); });
+                               [finds](plugin::Agent&) { return std::make_unique<Finds>(finds); });
   };
 }
 
@@ -70,7 +70,7 @@ std::function<void(plugin::Plugin&)> finding_driver(const std::shared_ptr<bool>&
 client::Driver driver_with_task(test::LinkFixture& fixture, const plugin::PluginLink& link) {
   client::DriverOptions options;
   options.name = "d";
-  options.host = Runner{}.spawn(fixture);
+  options.agent = Runner{}.spawn(fixture);
   auto driver = fixture.adopt(plugin::spawn_plugin_driver(fixture.system(), link, options));
   fixture.settle();
   const auto found
@@ -215,12 +215,12 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                   "plugin upgrade: a successor that says nothing disturbs nobody and is given up") {
   const auto link = start(two_hooks);
   const Runner runner;
-  const auto host = runner.spawn(*this);
+  const auto agent = runner.spawn(*this);
   plugin.describe = {};
   const auto done = ask<plugin::plugin_link::Reconfigured>(
       link, plugin::plugin_link::Reconfigure{make_peer(), "{}", {}, {}});
   CHECK_FALSE(done->has_value());
-  const auto meanwhile = ask<client::hook::Answered>(link, run_of(*this, 1, "answers", host));
+  const auto meanwhile = ask<client::hook::Answered>(link, run_of(*this, 1, "answers", agent));
   CHECK(meanwhile->has_value());
   advance(10s);
   REQUIRE(done->has_value());
@@ -249,7 +249,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   REQUIRE(job_types->enter("custom", {.plugin = "other"}));
   const auto brings_type = [finds](plugin::Plugin& next) {
     finding_driver(finds)(next);
-    next.scheduler({.type = "custom"}, plugin::scheduler_of([](plugin::Host&, auto) {
+    next.scheduler({.type = "custom"}, plugin::scheduler_of([](plugin::Agent&, auto) {
                      return Result<plugin::Decision>{plugin::Decision{}};
                    }));
   };

@@ -12,7 +12,7 @@ namespace {
 /// Says what it is, and that run "r" is over whenever it is asked how it feels.
 void telling_driver(plugin::Plugin& plugin) {
   struct Tells final : plugin::Driver {
-    explicit Tells(plugin::Host& to) : host{to} {}
+    explicit Tells(plugin::Agent& to) : agent{to} {}
 
     void ask(schema::plugin::DriverRequest::Reader request,
              const plugin::DriverReply& reply) override {
@@ -24,14 +24,15 @@ void telling_driver(plugin::Plugin& plugin) {
       auto notice = message.initRoot<schema::plugin::Notice>();
       notice.setAllocId("a1");
       notice.initExited().setRunId("r");
-      host.tell(notice.asReader());
+      agent.tell(notice.asReader());
       reply(plugin::FillAnswer{[](auto answer) { answer.setDone(); }});
     }
 
-    plugin::Host& host;
+    plugin::Agent& agent;
   };
 
-  plugin.is("p", "1").driver("d", [](plugin::Host& host) { return std::make_unique<Tells>(host); });
+  plugin.is("p", "1").driver("d",
+                             [](plugin::Agent& agent) { return std::make_unique<Tells>(agent); });
 }
 
 }  // namespace
@@ -42,15 +43,15 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   client::DriverOptions options;
   options.name = "d";
   std::vector<std::string> told;
-  options.host = adopt(actor::spawn(
-      system(), [&told](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
+  options.agent = adopt(actor::spawn(
+      system(), [&told](client::PluginAgent::pointer) -> client::PluginAgent::behavior_type {
         return {
-            [&told](const client::plugin_host::Notice& msg) {
+            [&told](const client::plugin_agent::Notice& msg) {
               told.push_back(copy(msg.notice->getDriver()) + ' '
                              + copy(msg.notice->getExited().getRunId()));
             },
-            [](const client::plugin_host::Ask&) -> actor::Answer<client::plugin_host::Answered> {
-              return client::plugin_host::Answered{};
+            [](const client::plugin_agent::Ask&) -> actor::Answer<client::plugin_agent::Answered> {
+              return client::plugin_agent::Answered{};
             }};
       }));
   const auto driver = plugin::spawn_plugin_driver(system(), link, options);

@@ -67,11 +67,11 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   start([vendor](plugin::Plugin& plugin) {
     plugin.is("p", "1").devices(
         "gadgets", {.vendor = *vendor, .type = "gadget", .interval = std::chrono::seconds{2}},
-        [vendor](plugin::Host&) -> Result<std::vector<plugin::DeviceGroup>> {
+        [vendor](plugin::Agent&) -> Result<std::vector<plugin::DeviceGroup>> {
           return std::vector<plugin::DeviceGroup>{
               {.name = *vendor, .attributes = {{"memory", "11 GiB"}}, .instances = {{"a"}, {"b"}}}};
         },
-        [](plugin::HookHost&, const plugin::HookCall&, const plugin::ReservedDevices&)
+        [](plugin::HookRunner&, const plugin::HookCall&, const plugin::ReservedDevices&)
             -> Result<plugin::HookAnswer> { return plugin::HookAnswer{}; });
   });
   const auto found = facts->get("gadgets").devices;
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   const auto link = start([lives](plugin::Plugin& plugin) {
     plugin.is("p", "1").task_hook(
         {.name = "h", .phases = {plugin::Phase::PRESTART}},
-        [lives](plugin::HookHost&) { return std::make_unique<Counts>(lives); });
+        [lives](plugin::HookRunner&) { return std::make_unique<Counts>(lives); });
   });
   const auto hook = plugin::spawn_plugin_hook(system(), link, "h", {}, scope());
   const auto answer = ask<client::hook::Answered>(hook, phase(schema::plugin::Phase::PRESTART));

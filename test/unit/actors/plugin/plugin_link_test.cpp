@@ -19,16 +19,16 @@ using test::two_hooks;
 namespace {
 
 /// A runner that answers no question.
-client::PluginHost spawn_silent_host(test::ActorFixture& fixture) {
-  using Promise = actor::Promise<client::plugin_host::Answered>;
+client::PluginAgent spawn_silent_host(test::ActorFixture& fixture) {
+  using Promise = actor::Promise<client::plugin_agent::Answered>;
   return fixture.adopt(actor::spawn(
       fixture.system(),
       [open = std::make_shared<std::vector<Promise>>()](
-          client::PluginHost::pointer self) -> client::PluginHost::behavior_type {
-        return {[](const client::plugin_host::Notice&) {},
-                [self, open](const client::plugin_host::Ask&)
-                    -> actor::Answer<client::plugin_host::Answered> {
-                  open->push_back(self->make_response_promise<client::plugin_host::Answered>());
+          client::PluginAgent::pointer self) -> client::PluginAgent::behavior_type {
+        return {[](const client::plugin_agent::Notice&) {},
+                [self, open](const client::plugin_agent::Ask&)
+                    -> actor::Answer<client::plugin_agent::Answered> {
+                  open->push_back(self->make_response_promise<client::plugin_agent::Answered>());
                   return open->back();
                 }};
       }));
@@ -67,10 +67,10 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                   "plugin link: an end answers what is open, and another process follows") {
   const auto link = start(two_hooks);
   const Runner runner;
-  const auto host = runner.spawn(*this);
+  const auto agent = runner.spawn(*this);
   const auto lost = ask<client::hook::Answered>(
       link, plugin::plugin_link::RunHook{1, "waits", phase(plugin::Phase::PRESTART), scope().target,
-                                         host});
+                                         agent});
   CHECK_FALSE(lost->has_value());
 
   plugin.events.ended({Errc::unavailable, "it hung up"});
@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   CHECK(status().state == PluginState::restarting);
   const auto next = ask<client::hook::Answered>(
       link, plugin::plugin_link::RunHook{2, "answers", phase(plugin::Phase::PRESTART),
-                                         scope().target, host});
+                                         scope().target, agent});
   CHECK_FALSE(next->has_value());  // It waits for the next process.
   advance(6s);
   CHECK(plugin.lives == 2);
@@ -189,11 +189,11 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                   "plugin link: a hook that is cancelled or over before it was asked never is") {
   const auto link = start(two_hooks);
   const Runner runner;
-  const auto host = runner.spawn(*this);
+  const auto agent = runner.spawn(*this);
   plugin.events.ended({Errc::unavailable, "it hung up"});
   settle();
-  const auto cancelled = ask<client::hook::Answered>(link, run_of(*this, 1, "answers", host));
-  const auto over = ask<client::hook::Answered>(link, run_of(*this, 2, "answers", host));
+  const auto cancelled = ask<client::hook::Answered>(link, run_of(*this, 1, "answers", agent));
+  const auto over = ask<client::hook::Answered>(link, run_of(*this, 2, "answers", agent));
 
   ask<client::hook::Settled>(link, plugin::plugin_link::CancelHook{1});
   actor::tell(link, plugin::plugin_link::CloseHook{2});
@@ -232,7 +232,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
       std::shared_ptr<int> count;
     };
 
-    plugin.actor("a", [starts](plugin::Host&) { return std::make_unique<Counts>(starts); });
+    plugin.actor("a", [starts](plugin::Agent&) { return std::make_unique<Counts>(starts); });
   });
   actor::tell(link, plugin::plugin_link::Serve{.gate = std::make_shared<plugin::ApiGate>(
                                                    std::make_shared<const net::HttpRouter>()),
@@ -329,7 +329,7 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: there is a bound to what it a
   for (int i = 1; i <= 1000; ++i)
     say([i](auto frame) {
       frame.setNumber(static_cast<unsigned>(i));
-      auto question = frame.initAskHost();
+      auto question = frame.initAskAgent();
       question.setInstance(1);
       question.initRequest().setReadAlloc();
     });
@@ -341,7 +341,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                   "plugin link: facts that are not answered are not asked for again and again") {
   start([](plugin::Plugin& plugin) {
     plugin.is("p", "1").fingerprinter(
-        "f", 1s, [](plugin::Host&) -> Result<std::map<std::string, std::string>> {
+        "f", 1s, [](plugin::Agent&) -> Result<std::map<std::string, std::string>> {
           return std::map<std::string, std::string>{{"n", std::string(5000, 'z')}};
         });
   });
@@ -356,7 +356,7 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: facts are asked for again at 
   auto asked = std::make_shared<int>(0);
   start([asked](plugin::Plugin& plugin) {
     plugin.is("p", "1").fingerprinter(
-        "f", 10s, [asked](plugin::Host&) -> Result<std::map<std::string, std::string>> {
+        "f", 10s, [asked](plugin::Agent&) -> Result<std::map<std::string, std::string>> {
           return std::map<std::string, std::string>{{"n", std::to_string(++*asked)}};
         });
   });

@@ -78,7 +78,7 @@ struct ProviderFixture : test::LinkFixture {
     return start([this](plugin::Plugin& plugin) {
       plugin.is("p", "1").service_provider(
           {.name = "filesd", .hears_checks = true},
-          [this](plugin::Host&) { return std::make_unique<Writer>(book); });
+          [this](plugin::Agent&) { return std::make_unique<Writer>(book); });
     });
   }
 

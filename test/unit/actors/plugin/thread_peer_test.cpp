@@ -115,19 +115,19 @@ std::string reaped(plugin::PluginPeer& peer) {
 TEST_CASE("thread peer: a plugin says what it is, answers, keeps its timers, and ends when told") {
   HeardOfThread heard;
   plugin::ThreadPeer peer{"p", serving([](plugin::Plugin& plugin) {
-                            plugin.is("p", "1").actor("a", [](plugin::Host& host) {
+                            plugin.is("p", "1").actor("a", [](plugin::Agent& agent) {
                               struct Ticks final : plugin::Actor {
-                                explicit Ticks(plugin::Host& on) : host{on} {}
+                                explicit Ticks(plugin::Agent& on) : agent{on} {}
 
                                 void start() override {
-                                  host.after(20ms,
-                                             [this] { host.log(plugin::Level::info, "tick"); });
+                                  agent.after(20ms,
+                                              [this] { agent.log(plugin::Level::info, "tick"); });
                                 }
 
-                                plugin::Host& host;
+                                plugin::Agent& agent;
                               };
 
-                              return std::make_unique<Ticks>(host);
+                              return std::make_unique<Ticks>(agent);
                             });
                           }),
                           heard.events()};
@@ -164,12 +164,12 @@ TEST_CASE(
   plugin::ThreadPeer peer{
       "p", serving([](plugin::Plugin& plugin) {
         plugin.is("p", "1").on_configure([](const plugin::Config&) -> Result<> { return {}; });
-        plugin.fingerprinter("f", 0s,
-                             [](plugin::Host& host) -> Result<std::map<std::string, std::string>> {
-                               for (std::size_t i = 0; i < lines; ++i)
-                                 host.log(plugin::Level::info, std::string(100, 'x'));
-                               return std::map<std::string, std::string>{};
-                             });
+        plugin.fingerprinter(
+            "f", 0s, [](plugin::Agent& agent) -> Result<std::map<std::string, std::string>> {
+              for (std::size_t i = 0; i < lines; ++i)
+                agent.log(plugin::Level::info, std::string(100, 'x'));
+              return std::map<std::string, std::string>{};
+            });
       }),
       heard.events()};
   peer.send(frame([](auto to) {

@@ -13,12 +13,12 @@ namespace nomad::test {
 inline void two_hooks(plugin::Plugin& plugin) {
   plugin.is("p", "1.2.3")
       .task_hook({.name = "answers", .phases = {plugin::Phase::PRESTART}},
-                 plugin::hook_of([](plugin::HookHost& host,
+                 plugin::hook_of([](plugin::HookRunner& runner,
                                     const plugin::HookCall& call) -> Result<plugin::HookAnswer> {
-                   host.event("Test", call.alloc_id() + '/' + call.task());
+                   runner.event("Test", call.alloc_id() + '/' + call.task());
                    return plugin::HookAnswer{.environment = {{"A", "1"}}};
                  }))
-      .task_hook({.name = "waits", .phases = {plugin::Phase::PRESTART}}, [](plugin::HookHost&) {
+      .task_hook({.name = "waits", .phases = {plugin::Phase::PRESTART}}, [](plugin::HookRunner&) {
         struct Waits final : plugin::Hook {
           void run(const plugin::HookCall&, const plugin::HookReply& reply) override {
             open.push_back(reply);
@@ -35,18 +35,18 @@ inline void two_hooks(plugin::Plugin& plugin) {
 struct Runner {
   std::shared_ptr<std::vector<std::string>> told = std::make_shared<std::vector<std::string>>();
 
-  client::PluginHost spawn(ActorFixture& fixture) const {
+  client::PluginAgent spawn(ActorFixture& fixture) const {
     return fixture.adopt(actor::spawn(
         fixture.system(),
-        [told = told](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
-          return {
-              [told](const client::plugin_host::Notice& msg) {
-                told->push_back(copy(msg.notice->getAllocId()) + ':'
-                                + copy(msg.notice->getEvent().getMessage()));
-              },
-              [](const client::plugin_host::Ask&) -> actor::Answer<client::plugin_host::Answered> {
-                return client::plugin_host::Answered{};
-              }};
+        [told = told](client::PluginAgent::pointer) -> client::PluginAgent::behavior_type {
+          return {[told](const client::plugin_agent::Notice& msg) {
+                    told->push_back(copy(msg.notice->getAllocId()) + ':'
+                                    + copy(msg.notice->getEvent().getMessage()));
+                  },
+                  [](const client::plugin_agent::Ask&)
+                      -> actor::Answer<client::plugin_agent::Answered> {
+                    return client::plugin_agent::Answered{};
+                  }};
         }));
   }
 };
@@ -54,9 +54,9 @@ struct Runner {
 inline plugin::plugin_link::RunHook run_of(const LinkFixture& fixture,
                                            std::uint64_t instance,
                                            const char* hook,
-                                           const client::PluginHost& host) {
+                                           const client::PluginAgent& agent) {
   return {instance, hook, fixture.phase(plugin::Phase::PRESTART), LinkFixture::scope().target,
-          host};
+          agent};
 }
 
 }  // namespace nomad::test

@@ -34,8 +34,8 @@ TEST_CASE("session: a function is asked, answers, and sees the task's meta and e
   TestAgent agent{[](Plugin& plugin) {
     plugin.is("p", "1").task_hook(
         {.name = "h", .phases = {Phase::PRESTART}},
-        hook_of([](HookHost& host, const HookCall& call) -> Result<HookAnswer> {
-          host.event("Test", call.meta("color"));
+        hook_of([](HookRunner& runner, const HookCall& call) -> Result<HookAnswer> {
+          agent.event("Test", call.meta("color"));
           return HookAnswer{.done = true, .data = {{"saw", call.env("A")}}};
         }));
   }};
@@ -79,12 +79,12 @@ TEST_CASE(
   TestAgent agent{[](Plugin& plugin) {
     plugin.is("p", "1")
         .task_hook({.name = "throws", .phases = {Phase::PRESTART}},
-                   hook_of([](HookHost&, const HookCall&) -> Result<HookAnswer> {
+                   hook_of([](HookRunner&, const HookCall&) -> Result<HookAnswer> {
                      throw std::runtime_error{"no luck"};
                    }))
         .task_hook({.name = "factory", .phases = {Phase::PRESTART}},
-                   [](HookHost&) -> std::unique_ptr<Hook> { throw std::runtime_error{"at all"}; })
-        .driver("d", [](Host&) -> std::unique_ptr<Driver> { throw std::runtime_error{"driver"}; });
+                   [](HookRunner&) -> std::unique_ptr<Hook> { throw std::runtime_error{"at all"}; })
+        .driver("d", [](Agent&) -> std::unique_ptr<Driver> { throw std::runtime_error{"driver"}; });
   }};
 
   CHECK(agent.run_hook("throws", Phase::PRESTART).error().what == "it threw: no luck");
@@ -110,8 +110,8 @@ TEST_CASE("session: a provider of services is asked, and what it drops or throws
 
   TestAgent agent{[](Plugin& plugin) {
     plugin.is("p", "1").service_provider({.name = "odd"},
-                                         [](Host&) { return std::make_unique<Odd>(); });
-    plugin.service_provider({.name = "none"}, [](Host&) { return std::unique_ptr<Odd>{}; });
+                                         [](Agent&) { return std::make_unique<Odd>(); });
+    plugin.service_provider({.name = "none"}, [](Agent&) { return std::unique_ptr<Odd>{}; });
   }};
 
   CHECK(agent.register_services("odd", {{.id = "1", .name = "web"}}));
@@ -130,7 +130,7 @@ TEST_CASE(
   {
     TestAgent agent{[&kept](Plugin& plugin) {
       plugin.is("p", "1").scheduler(
-          {.type = "t"}, [&kept](Host&, auto, const auto& reply) { kept.push_back(reply); });
+          {.type = "t"}, [&kept](Agent&, auto, const auto& reply) { kept.push_back(reply); });
     }};
     CHECK_FALSE(agent.decide("t", [](auto) {}));
     CHECK_FALSE(agent.decide("t", [](auto) {}));
@@ -142,7 +142,7 @@ TEST_CASE(
 TEST_CASE("session: an answer may come later, and a cancel makes it come") {
   Late* made = nullptr;
   TestAgent agent{[&made](Plugin& plugin) {
-    plugin.is("p", "1").task_hook({.name = "h", .phases = {Phase::PRESTART}}, [&made](HookHost&) {
+    plugin.is("p", "1").task_hook({.name = "h", .phases = {Phase::PRESTART}}, [&made](HookRunner&) {
       auto hook = std::make_unique<Late>();
       made = hook.get();
       return hook;
@@ -158,7 +158,7 @@ TEST_CASE("session: an answer may come later, and a cancel makes it come") {
 
 TEST_CASE("session: a question that is dropped fails") {
   TestAgent agent{[](Plugin& plugin) {
-    plugin.is("p", "1").task_hook({.name = "h", .phases = {Phase::PRESTART}}, [](HookHost&) {
+    plugin.is("p", "1").task_hook({.name = "h", .phases = {Phase::PRESTART}}, [](HookRunner&) {
       class Drops final : public Hook {
         void run(const HookCall&, const HookReply&) override {}
       };
@@ -173,7 +173,7 @@ TEST_CASE("session: a driver's question that is dropped fails, and so does what 
   TestAgent agent{[](Plugin& plugin) {
     plugin.is("p", "1")
         .driver("d",
-                [](Host&) {
+                [](Agent&) {
                   class Drops final : public Driver {
                     void ask(schema::plugin::DriverRequest::Reader, const DriverReply&) override {}
                   };
@@ -181,7 +181,7 @@ TEST_CASE("session: a driver's question that is dropped fails, and so does what 
                   return std::make_unique<Drops>();
                 })
         .task_hook({.name = "throws", .phases = {Phase::PRESTART}},
-                   hook_of([](HookHost&, const HookCall&) -> Result<HookAnswer> { throw 42; }));
+                   hook_of([](HookRunner&, const HookCall&) -> Result<HookAnswer> { throw 42; }));
   }};
   CHECK(agent.ask_driver("d", [](auto request) { request.setFingerprint(); }).error().code
         == Errc::internal);
@@ -194,16 +194,16 @@ TEST_CASE("session: a scheduler decides now or later; what throws or is dropped 
   TestAgent agent{[&open](Plugin& plugin) {
     plugin.is("p", "1")
         .scheduler(
-            {.type = "now"}, scheduler_of([](Host&, auto question) -> Result<Decision> {
+            {.type = "now"}, scheduler_of([](Agent&, auto question) -> Result<Decision> {
               Decision decision{.placements = {{"g", "n", "a"}}, .unplaced = {{"h", 2, "w"}}};
               for (const auto alloc : question.getAllocs())
                 decision.stops.push_back({copy(alloc.getId()), counts(alloc) ? "yes" : "no"});
               return decision;
             }))
         .scheduler({.type = "later"},
-                   [&open](Host&, auto, const DecisionReply& reply) { open.push_back(reply); })
-        .scheduler({.type = "drops"}, [](Host&, auto, const DecisionReply&) {})
-        .scheduler({.type = "throws"}, scheduler_of([](Host&, auto) -> Result<Decision> {
+                   [&open](Agent&, auto, const DecisionReply& reply) { open.push_back(reply); })
+        .scheduler({.type = "drops"}, [](Agent&, auto, const DecisionReply&) {})
+        .scheduler({.type = "throws"}, scheduler_of([](Agent&, auto) -> Result<Decision> {
                      throw std::runtime_error{"no luck"};
                    }));
   }};
@@ -229,12 +229,12 @@ TEST_CASE("session: devices are found, and those that a task has got are reserve
   TestAgent agent{[](Plugin& plugin) {
     plugin.is("p", "1").devices(
         "gadgets", {.vendor = "acme", .type = "gadget"},
-        [](Host&) -> Result<std::vector<DeviceGroup>> {
+        [](Agent&) -> Result<std::vector<DeviceGroup>> {
           return std::vector<DeviceGroup>{{.name = "one",
                                            .attributes = {{"memory", "1 GiB"}},
                                            .instances = {{"a"}, {"b", false}}}};
         },
-        [](HookHost&, const HookCall&, const ReservedDevices& got) -> Result<HookAnswer> {
+        [](HookRunner&, const HookCall&, const ReservedDevices& got) -> Result<HookAnswer> {
           if (got.ids.empty()) return Error{Errc::not_found, "no such gadget"};
           return HookAnswer{.environment = {{"GADGET_" + got.name, got.ids[0]}},
                             .devices = {{"/dev/g", "/dev/g" + got.ids[0]}}};
@@ -263,8 +263,8 @@ namespace {
 /// A command that is no process: says what it is given, and how it ended.
 class Echo final : public Command {
 public:
-  Echo(Host& host, bool tty, CommandTold told) : told_{std::move(told)} {
-    host.after(1ms, [this, tty] { told_.output(1, tty ? "terminal " : "pipes ", false); });
+  Echo(Agent& agent, bool tty, CommandTold told) : told_{std::move(told)} {
+    agent.after(1ms, [this, tty] { told_.output(1, tty ? "terminal " : "pipes ", false); });
   }
 
   void input(std::string_view bytes, bool last) override {
@@ -288,7 +288,7 @@ private:
 /// A driver whose commands run as they are given.
 class Beside final : public TaskDriver {
 public:
-  explicit Beside(Host& host) : TaskDriver{host, {.name = "d", .exec = true}} {}
+  explicit Beside(Agent& agent) : TaskDriver{agent, {.name = "d", .exec = true}} {}
 
 private:
   Result<std::string> start(schema::plugin::TaskConfig::Reader) override { return std::string{}; }
@@ -306,7 +306,7 @@ private:
     if (command.front() == "elsewhere") {
       return ExecPlan{.command = {}, .elsewhere = [this](bool tty, CommandTold told) {
                         return Result<std::shared_ptr<Command>>{
-                            std::make_shared<Echo>(host(), tty, std::move(told))};
+                            std::make_shared<Echo>(agent(), tty, std::move(told))};
                       }};
     }
     return ExecPlan{.command = std::move(command),
@@ -316,7 +316,7 @@ private:
 };
 
 void beside(Plugin& plugin) {
-  plugin.is("p", "1").driver("d", [](Host& host) { return std::make_unique<Beside>(host); });
+  plugin.is("p", "1").driver("d", [](Agent& agent) { return std::make_unique<Beside>(agent); });
 }
 
 /// Until it has ended; what it has started gets the second that it has.
@@ -405,22 +405,22 @@ TEST_CASE(
 
 TEST_CASE("session: a timer that is due at once lets the agent be heard first") {
   struct Restless final : Actor {
-    explicit Restless(Host& to) : host{to} {}
+    explicit Restless(Agent& to) : agent{to} {}
 
     void start() override {
-      host.after(0s, [this] {
+      agent.after(0s, [this] {
         if (++rounds < 1000) start();
       });
     }
 
-    Host& host;
+    Agent& agent;
     int rounds = 0;
   };
 
   Plugin plugin;
   Restless* made = nullptr;
-  plugin.is("p", "1").actor("a", [&made](Host& host) {
-    auto actor = std::make_unique<Restless>(host);
+  plugin.is("p", "1").actor("a", [&made](Agent& agent) {
+    auto actor = std::make_unique<Restless>(agent);
     made = actor.get();
     return actor;
   });
@@ -436,23 +436,23 @@ TEST_CASE("session: a timer that is due at once lets the agent be heard first") 
 
 TEST_CASE("session: an actor asks the API, follows a stream by lines, and has timers") {
   struct Follows final : Actor {
-    explicit Follows(Host& to) : host{to} {}
+    explicit Follows(Agent& to) : agent{to} {}
 
     void start() override {
-      host.get("/v1/jobs", [this](const Result<ApiAnswer>& answer) {
-        host.log(Level::info, answer ? answer->body : answer.error().what);
+      agent.get("/v1/jobs", [this](const Result<ApiAnswer>& answer) {
+        agent.log(Level::info, answer ? answer->body : answer.error().what);
       });
-      host.subscribe(
-          "/v1/event/stream", [this](std::string_view line) { host.log(Level::info, line); },
-          [this](const Error& why) { host.log(Level::warn, why.what); });
-      host.after(5s, [this] { host.count("ticks"); });
+      agent.subscribe(
+          "/v1/event/stream", [this](std::string_view line) { agent.log(Level::info, line); },
+          [this](const Error& why) { agent.log(Level::warn, why.what); });
+      agent.after(5s, [this] { agent.count("ticks"); });
     }
 
-    Host& host;
+    Agent& agent;
   };
 
   TestAgent agent{[](Plugin& plugin) {
-    plugin.is("p", "1").actor("a", [](Host& host) { return std::make_unique<Follows>(host); });
+    plugin.is("p", "1").actor("a", [](Agent& agent) { return std::make_unique<Follows>(agent); });
   }};
   REQUIRE(agent.start_actors());
   REQUIRE(agent.open_requests().size() == 2);
@@ -479,7 +479,7 @@ TEST_CASE("session: what an actor throws ends the session") {
   };
 
   TestAgent agent{[](Plugin& plugin) {
-    plugin.is("p", "1").actor("a", [](Host&) { return std::make_unique<Throws>(); });
+    plugin.is("p", "1").actor("a", [](Agent&) { return std::make_unique<Throws>(); });
   }};
   CHECK(agent.start_actors().error().what == "it threw: gone");
 }

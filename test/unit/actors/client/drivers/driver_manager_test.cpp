@@ -217,11 +217,11 @@ TEST_CASE_FIXTURE(ManagerFixture, "driver_manager: how one feels is asked, and t
   CHECK(says() == "better");
 
   const auto sick = client::driver::make_fingerprint(true, false, "sick");
-  tell(lives[0].host, client::driver::felt("one", sick));
+  tell(lives[0].agent, client::driver::felt("one", sick));
   CHECK(says() == "sick");
   const auto before = published;
-  tell(lives[0].host, client::driver::felt("one", sick));
-  tell(lives[0].host, client::driver::felt("nobody", sick));
+  tell(lives[0].agent, client::driver::felt("one", sick));
+  tell(lives[0].agent, client::driver::felt("nobody", sick));
   CHECK(published == before);
 }
 
@@ -229,14 +229,14 @@ TEST_CASE_FIXTURE(ManagerFixture,
                   "driver_manager: what is told of a task reaches who looks after it") {
   add("one");
   start();
-  const auto web = record<client::plugin_host::Notice>();
+  const auto web = record<client::plugin_agent::Notice>();
   const client::driver::TaskId id{"alloc", "web"};
   tell(manager, client::driver_manager::Serve{id, web.handle});
-  const auto& host = lives[0].host;
-  tell(host, client::driver::exited(id, "run", {.code = 3}));
-  tell(host, client::driver::exited({"alloc", "other"}, "run", {}));
+  const auto& agent = lives[0].agent;
+  tell(agent, client::driver::exited(id, "run", {.code = 3}));
+  tell(agent, client::driver::exited({"alloc", "other"}, "run", {}));
   tell(manager, client::driver_manager::Leave{id});
-  tell(host, client::driver::message(id, 1, "too late"));
+  tell(agent, client::driver::message(id, 1, "too late"));
 
   REQUIRE(web.seen->size() == 1);
   const auto end = (*web.seen)[0].notice->getExited();
@@ -257,10 +257,10 @@ TEST_CASE_FIXTURE(ManagerFixture, "driver_manager: a driver that is not allowed 
 TEST_CASE_FIXTURE(ManagerFixture, "driver_manager: a driver's questions are refused") {
   add("one");
   start();
-  Draft<schema::plugin::HostRequest> draft;
+  Draft<schema::plugin::AgentRequest> draft;
   draft->setReadAlloc();
-  const auto answer
-      = ask<client::plugin_host::Answered>(lives[0].host, client::plugin_host::Ask{draft.freeze()});
+  const auto answer = ask<client::plugin_agent::Answered>(
+      lives[0].agent, client::plugin_agent::Ask{draft.freeze()});
   REQUIRE(answer->has_value());
   CHECK((**answer).error().code == Errc::rejected);
 }

@@ -34,7 +34,7 @@ struct NapState {
   explicit NapState(NapSelf::pointer actor) : self{actor} {}
 
   NapSelf::pointer self;
-  PluginHost host;
+  PluginAgent agent;
   std::map<driver::TaskId, Nap> naps;
 
   driver::Answered describe() const {
@@ -79,7 +79,7 @@ struct NapState {
   }
 
   void tell_end(const driver::TaskId& id, const Nap& nap) {
-    actor::send_urgent(self, host, driver::exited(id, nap.run_id, *nap.end));
+    actor::send_urgent(self, agent, driver::exited(id, nap.run_id, *nap.end));
   }
 
   driver::Answered answer(NapRequest::Reader request) {
@@ -107,7 +107,7 @@ struct NapState {
 
 NapSelf::behavior_type nap_driver(NapSelf::stateful_pointer<NapState> self,
                                   const DriverOptions& options) {
-  self->state.host = options.host;
+  self->state.agent = options.agent;
   return {[self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
           [self](const NapOver& msg) { self->state.end(msg.id, msg.run_id, {}); }};
 }

@@ -32,7 +32,7 @@ struct Owner final : client::HookOwner {
 
   explicit Owner(Fill filler) : filled(std::move(filler)) {}
 
-  client::PluginHost hook_host() const override { return {}; }
+  client::PluginAgent agent() const override { return {}; }
 
   client::HookScope hook_scope() const override {
     Draft<schema::plugin::HookTarget> target;
@@ -79,7 +79,7 @@ struct HookSetFixture : ActorFixture {
   /// A hook that answers each request like that.
   HookEntry quick(std::string name, client::HookPhases phases, Behavior behavior) {
     auto made = entry(std::move(name), phases);
-    made.spawn = [this, behavior](const actor::Owner& owner, const client::PluginHost&,
+    made.spawn = [this, behavior](const actor::Owner& owner, const client::PluginAgent&,
                                   const client::HookScope&) {
       ++spawned;
       return actor::spawn(owner, [behavior](client::Hook::pointer) -> client::Hook::behavior_type {
@@ -99,7 +99,7 @@ struct HookSetFixture : ActorFixture {
                  std::function<void(const Promise&)> cancelled = {}) {
     auto made = entry(std::move(name), phases);
     made.watches_tasks = true;
-    made.spawn = [this, told, cancelled](const actor::Owner& owner, const client::PluginHost&,
+    made.spawn = [this, told, cancelled](const actor::Owner& owner, const client::PluginAgent&,
                                          const client::HookScope&) {
       ++spawned;
       return actor::spawn(

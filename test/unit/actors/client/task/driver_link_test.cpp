@@ -88,7 +88,7 @@ struct FrailDriver : ClientFixture {
 
   void tell_end(const client::DriverOptions& options, const client::driver::TaskId& id) {
     if (const auto found = processes.find(id.task); found != processes.end())
-      actor::tell_urgent(options.host, client::driver::exited(id, found->second, {}));
+      actor::tell_urgent(options.agent, client::driver::exited(id, found->second, {}));
   }
 
   /// As a bug would end it.
@@ -258,16 +258,16 @@ TEST_CASE_FIXTURE(FrailDriver,
 
 TEST_CASE_FIXTURE(FrailDriver, "driver_link: ends of runs that are not this one change nothing") {
   run();
-  const auto& host = options_of_newest.host;
-  tell(host, client::driver::exited(id(), "another run", {.code = 1}));
-  tell(host, client::driver::exited(id(), "", {.code = 1}));
-  tell(host, client::driver::exited({alloc_id(9), "web"}, "run", {.code = 1}));
-  tell(host, client::driver::felt("frail", client::driver::make_fingerprint(true, true, "")));
+  const auto& agent = options_of_newest.agent;
+  tell(agent, client::driver::exited(id(), "another run", {.code = 1}));
+  tell(agent, client::driver::exited(id(), "", {.code = 1}));
+  tell(agent, client::driver::exited({alloc_id(9), "web"}, "run", {.code = 1}));
+  tell(agent, client::driver::felt("frail", client::driver::make_fingerprint(true, true, "")));
   Draft<schema::plugin::Notice> draft;
   draft->setAllocId(text(alloc_id(1)));
   draft->setTask("web");
   draft->initHealth().setHealthy(true);
-  tell(host, client::plugin_host::Notice{draft.freeze()});
+  tell(agent, client::plugin_agent::Notice{draft.freeze()});
   advance(2s);
   CHECK(status(1) == ClientStatus::RUNNING);
   CHECK(events(1) == Strings{"Received", "Task Setup", "Started"});
@@ -275,7 +275,7 @@ TEST_CASE_FIXTURE(FrailDriver, "driver_link: ends of runs that are not this one 
 
 TEST_CASE_FIXTURE(FrailDriver, "driver_link: what a driver has to say is in the task's history") {
   run();
-  tell(options_of_newest.host, client::driver::message(id(), 1, "Downloading image"));
+  tell(options_of_newest.agent, client::driver::message(id(), 1, "Downloading image"));
   advance(2s);
   REQUIRE(events(1) == Strings{"Received", "Task Setup", "Started", "Driver"});
   CHECK(view(task(1).getEvents()[3].getDisplayMessage()) == "Downloading image");

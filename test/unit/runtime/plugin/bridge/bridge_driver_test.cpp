@@ -13,7 +13,7 @@
 #include "runtime/plugin/sdk/wire.hpp"
 #include "test/unit/runtime/host/temp_dir.hpp"
 #include "test/unit/runtime/plugin/bridge/fake_program.hpp"
-#include "test/unit/runtime/plugin/bridge/few_host.hpp"
+#include "test/unit/runtime/plugin/bridge/few_agent.hpp"
 
 using namespace nomad;
 using namespace nomad::plugin;
@@ -44,7 +44,7 @@ ConfigSpec empty_spec() {
 
 /// The bridge's process. One that is not served any more is as good as dead.
 struct Process {
-  FewHost agent;
+  FewAgent agent;
   std::shared_ptr<TurnQueue> turns = std::make_shared<TurnQueue>(TurnQueue::Limits{});
   Remote remote;
   BridgeDriver driver;
@@ -64,7 +64,7 @@ struct Process {
     agent.watch(turns->descriptor(), POLLIN, [this](short) { turns->run(); });
   }
 
-  FewHost& in(const std::string& directory) {
+  FewAgent& in(const std::string& directory) {
     agent.stay_in(directory);
     return agent;
   }
@@ -92,7 +92,7 @@ struct BridgeFixture {
         std::make_unique<Process>(speed, program, place.path(), capabilities, spec));
   }
 
-  FewHost& agent() const { return processes.back()->agent; }
+  FewAgent& agent() const { return processes.back()->agent; }
 
   SaidPtr ask(const std::function<void(DriverRequest::Builder)>& fill) const {
     capnp::MallocMessageBuilder message;

@@ -16,11 +16,11 @@
 #include <doctest/doctest.h>
 
 #include "test/unit/runtime/host/temp_dir.hpp"
-#include "test/unit/runtime/plugin/bridge/few_host.hpp"
+#include "test/unit/runtime/plugin/bridge/few_agent.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
-using plugin::bridge::FewHost;
+using plugin::bridge::FewAgent;
 using plugin::bridge::LogCollectors;
 using plugin::bridge::drivers::LogCollector;
 
@@ -28,12 +28,12 @@ namespace {
 
 struct CollectorsFixture {
   host::TempDir place;
-  FewHost loop;
+  FewAgent loop;
   LogCollectors collectors{loop, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
 
   Result<LogCollectors::Kept> start(LogCollectors& with) { return start(with, loop); }
 
-  Result<LogCollectors::Kept> start(LogCollectors& with, FewHost& host) {
+  Result<LogCollectors::Kept> start(LogCollectors& with, FewAgent& agent) {
     capnp::MallocMessageBuilder message;
     auto config = message.initRoot<schema::plugin::TaskConfig>();
     config.setAllocRoot((place / "alloc1").c_str());
@@ -43,7 +43,7 @@ struct CollectorsFixture {
     std::optional<Result<LogCollectors::Kept>> kept;
     with.start(config.asReader(), "run1",
                [&kept](Result<LogCollectors::Kept> made) { kept.emplace(std::move(made)); });
-    REQUIRE(host.serve([&] { return kept.has_value(); }));
+    REQUIRE(agent.serve([&] { return kept.has_value(); }));
     return std::move(*kept);
   }
 
@@ -124,7 +124,7 @@ TEST_CASE_FIXTURE(CollectorsFixture,
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: one that ended before it was looked after is followed") {
   std::filesystem::create_directories(place / "alloc1/alloc/logs");
-  FewHost dead;  // with a process of the plugin's that is not served any more
+  FewAgent dead;  // with a process of the plugin's that is not served any more
   LogCollectors earlier{dead, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
   const auto kept = start(earlier, dead);
   REQUIRE_MESSAGE(kept, kept.error().what);

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using client::driver::Answered;
 using client::driver::TaskId;
 using Which = schema::plugin::DriverAnswer::Which;
-using Notice = client::plugin_host::Notice;
+using Notice = client::plugin_agent::Notice;
 using Fate = FakeEngineCalls::Fate;
 
 struct DockerFixture : ActorFixture {
@@ -33,10 +33,10 @@ struct DockerFixture : ActorFixture {
   FakeEngine& engine = calls.engine;
   std::map<std::string, std::string> config{{"endpoint", "unix:///"}};  // a path that is there
   std::vector<Notice> told;
-  client::PluginHost host = adopt(actor::spawn(
-      system(), [this](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
+  client::PluginAgent agent = adopt(actor::spawn(
+      system(), [this](client::PluginAgent::pointer) -> client::PluginAgent::behavior_type {
         return {[this](const Notice& msg) { told.push_back(msg); },
-                [](const client::plugin_host::Ask&) { return client::plugin_host::Answered{}; }};
+                [](const client::plugin_agent::Ask&) { return client::plugin_agent::Answered{}; }};
       }));
   bool holds_steps = false;
   std::vector<std::function<void()>> held_steps;
@@ -80,7 +80,7 @@ struct DockerFixture : ActorFixture {
                                    .usage_reader = {},
                                    .steps = steps,
                                    .unix_now = [this] { return seconds * 1'000'000'000; },
-                                   .host = host,
+                                   .agent = agent,
                                    .name = "docker",
                                    .config = config,
                                    .alloc_dir = dir.file("allocs")});
@@ -159,7 +159,7 @@ struct DockerFixture : ActorFixture {
     return why ? why->error.what + (why->recoverable ? " (recoverable)" : "") : "none";
   }
 
-  /// "run-1: 3": the ends that the host has been told.
+  /// "run-1: 3": the ends that the agent has been told.
   std::vector<std::string> ends() const {
     std::vector<std::string> all;
     for (const auto& notice : told)

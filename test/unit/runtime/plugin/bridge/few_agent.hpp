@@ -1,5 +1,5 @@
-// A host of a plugin with timers and descriptors of its own, which keeps what it is told. Its clock
-// may run faster than the world's.
+// A agent of a plugin with timers and descriptors of its own, which keeps what it is told. Its
+// clock may run faster than the world's.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 
 namespace nomad::plugin::bridge {
 
-class FewHost final : public Host {
+class FewAgent final : public Agent {
 public:
-  explicit FewHost(int speed = 1) : speed_{speed} {}
+  explicit FewAgent(int speed = 1) : speed_{speed} {}
 
   const Surroundings& surroundings() const override { return surroundings_; }
 

@@ -1,5 +1,5 @@
-// SessionHost: the agent, as a session's objects see it: questions, subscriptions, timers. Internal
-// to the SDK.
+// SessionAgent: the agent, as a session's objects see it: questions, subscriptions, timers.
+// Internal to the SDK.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 #include <poll.h>
 
-#include "runtime/plugin/sdk/host.hpp"
+#include "runtime/plugin/sdk/agent.hpp"
 #include "runtime/plugin/sdk/wire.hpp"
 
 namespace nomad::plugin {
 
-class SessionHost final : public Host {
+class SessionAgent final : public Agent {
 public:
-  explicit SessionHost(Wire& wire) : wire_{wire} {}
+  explicit SessionAgent(Wire& wire) : wire_{wire} {}
 
   void set_surroundings(Surroundings around) { around_ = std::move(around); }
 

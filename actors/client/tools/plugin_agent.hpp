@@ -1,4 +1,4 @@
-// PluginHost: what the agent is to its hooks and drivers, wherever they run: they tell it what
+// PluginAgent: what the agent is to its hooks and drivers, wherever they run: they tell it what
 // users should read, or what became of a task, and ask it for what they may not do themselves. The
 // runner of the allocation plays it for hooks, the driver_manager for drivers; either finds the
 // task by its name.
@@ -14,7 +14,7 @@
 
 namespace nomad::client {
 
-namespace plugin_host {
+namespace plugin_agent {
 
 /// Told, and not answered. A task's end is told urgently.
 struct Notice {
@@ -24,17 +24,17 @@ struct Notice {
 
 struct Ask {
   using is_message = void;
-  Object<schema::plugin::HostRequest> request;
+  Object<schema::plugin::AgentRequest> request;
 };
 
 struct Answered {
   using is_message = void;
-  Object<schema::plugin::HostAnswer> answer;  ///< Empty: it is done.
+  Object<schema::plugin::AgentAnswer> answer;  ///< Empty: it is done.
 };
 
-}  // namespace plugin_host
+}  // namespace plugin_agent
 
-using PluginHost
-    = actor::Interface<void(plugin_host::Notice), plugin_host::Answered(plugin_host::Ask)>;
+using PluginAgent
+    = actor::Interface<void(plugin_agent::Notice), plugin_agent::Answered(plugin_agent::Ask)>;
 
 }  // namespace nomad::client

@@ -1,4 +1,4 @@
-#include "runtime/plugin/sdk/session_host.hpp"
+#include "runtime/plugin/sdk/session_agent.hpp"
 
 namespace nomad::plugin {
 
@@ -27,7 +27,7 @@ ApiAnswer answer_of(schema::plugin::ApiAnswer::Reader from) {
 
 }  // namespace
 
-void SessionHost::log(Level level, std::string_view line) {
+void SessionAgent::log(Level level, std::string_view line) {
   wire_.tell([&](Frame::Builder frame) {
     auto to = frame.initLog();
     to.setLevel(static_cast<schema::plugin::LogLine::Level>(level));
@@ -35,10 +35,10 @@ void SessionHost::log(Level level, std::string_view line) {
   });
 }
 
-void SessionHost::request(std::string method,
-                          std::string path,
-                          std::string body,
-                          ApiAnswered then) {
+void SessionAgent::request(std::string method,
+                           std::string path,
+                           std::string body,
+                           ApiAnswered then) {
   wire_.ask([&](Frame::Builder frame) { fill_request(frame.initRequest(), method, path, body); },
             [then = std::move(then)](const Result<Frame::Reader>& answer) {
               if (!then) return;
@@ -51,9 +51,9 @@ void SessionHost::request(std::string method,
             });
 }
 
-std::uint64_t SessionHost::subscribe(std::string path,
-                                     std::function<void(std::string_view line)> line,
-                                     std::function<void(const Error& why)> ended) {
+std::uint64_t SessionAgent::subscribe(std::string path,
+                                      std::function<void(std::string_view line)> line,
+                                      std::function<void(const Error& why)> ended) {
   const auto subscription = std::make_shared<Subscription>(
       Subscription{.line = std::move(line), .ended = std::move(ended), .rest = {}});
   const auto number = std::make_shared<std::uint64_t>(0);
@@ -70,17 +70,17 @@ std::uint64_t SessionHost::subscribe(std::string path,
   return *number;
 }
 
-void SessionHost::unsubscribe(std::uint64_t number) {
+void SessionAgent::unsubscribe(std::uint64_t number) {
   if (streams_.erase(number) > 0)
     wire_.tell([number](Frame::Builder frame) { frame.setUnsubscribe(number); });
 }
 
-void SessionHost::end_stream(std::uint64_t number, const Error& why) {
+void SessionAgent::end_stream(std::uint64_t number, const Error& why) {
   const auto stream = streams_.extract(number);
   if (!stream.empty() && stream.mapped()->ended) stream.mapped()->ended(why);
 }
 
-void SessionHost::stream_part(schema::plugin::StreamPart::Reader part) {
+void SessionAgent::stream_part(schema::plugin::StreamPart::Reader part) {
   const auto found = streams_.find(part.getNumber());
   if (found == streams_.end()) return;
   const auto stream = found->second;
@@ -109,7 +109,7 @@ void SessionHost::stream_part(schema::plugin::StreamPart::Reader part) {
   });
 }
 
-void SessionHost::metric(std::string_view name, double value, schema::plugin::Metric::Kind kind) {
+void SessionAgent::metric(std::string_view name, double value, schema::plugin::Metric::Kind kind) {
   wire_.tell([&](Frame::Builder frame) {
     auto to = frame.initMetric();
     to.setName(text_of(std::string{name}));
@@ -118,16 +118,16 @@ void SessionHost::metric(std::string_view name, double value, schema::plugin::Me
   });
 }
 
-void SessionHost::count(std::string_view name, double more) {
+void SessionAgent::count(std::string_view name, double more) {
   metric(name, more, schema::plugin::Metric::Kind::COUNT);
 }
 
-void SessionHost::sample(std::string_view name, double value) {
+void SessionAgent::sample(std::string_view name, double value) {
   metric(name, value, schema::plugin::Metric::Kind::SAMPLE);
 }
 
-void SessionHost::node_event(std::string_view message,
-                             const std::map<std::string, std::string>& details) {
+void SessionAgent::node_event(std::string_view message,
+                              const std::map<std::string, std::string>& details) {
   wire_.tell([&](Frame::Builder frame) {
     auto to = frame.initNodeEvent();
     to.setMessage(text_of(std::string{message}));
@@ -135,23 +135,23 @@ void SessionHost::node_event(std::string_view message,
   });
 }
 
-std::uint64_t SessionHost::after(Nanoseconds delay, std::function<void()> then) {
+std::uint64_t SessionAgent::after(Nanoseconds delay, std::function<void()> then) {
   const auto number = ++last_timer_;
   timers_[{now_ + delay, number}] = std::move(then);
   return number;
 }
 
-void SessionHost::cancel_timer(std::uint64_t number) {
+void SessionAgent::cancel_timer(std::uint64_t number) {
   std::erase_if(timers_, [number](const auto& each) { return each.first.second == number; });
 }
 
-std::optional<Nanoseconds> SessionHost::next_timer() const {
+std::optional<Nanoseconds> SessionAgent::next_timer() const {
   if (timers_.empty()) return std::nullopt;
   return timers_.begin()->first.first;
 }
 
 /// Those that are there now: one that is made meanwhile, and due, lets the agent be heard first.
-void SessionHost::run_timers() {
+void SessionAgent::run_timers() {
   const auto last = std::pair{now_, last_timer_};
   while (!timers_.empty() && timers_.begin()->first <= last) {
     const auto due = timers_.extract(timers_.begin());
@@ -159,22 +159,22 @@ void SessionHost::run_timers() {
   }
 }
 
-void SessionHost::watch(int descriptor, short events, std::function<void(short)> ready) {
+void SessionAgent::watch(int descriptor, short events, std::function<void(short)> ready) {
   watches_[descriptor] = {events, std::make_shared<std::function<void(short)>>(std::move(ready))};
 }
 
-void SessionHost::unwatch(int descriptor) {
+void SessionAgent::unwatch(int descriptor) {
   const auto watch = watches_.extract(descriptor);  // what it holds may look here in its end
 }
 
-std::vector<pollfd> SessionHost::watched() const {
+std::vector<pollfd> SessionAgent::watched() const {
   std::vector<pollfd> made;
   for (const auto& [descriptor, watch] : watches_)
     if (watch.events != 0) made.push_back({descriptor, watch.events, 0});
   return made;
 }
 
-void SessionHost::run_ready(std::span<const pollfd> seen) {
+void SessionAgent::run_ready(std::span<const pollfd> seen) {
   for (const auto& each : seen) {
     if (each.revents == 0) continue;
     const auto found = watches_.find(each.fd);
@@ -184,7 +184,7 @@ void SessionHost::run_ready(std::span<const pollfd> seen) {
   }
 }
 
-void SessionHost::tell(schema::plugin::Notice::Reader notice) {
+void SessionAgent::tell(schema::plugin::Notice::Reader notice) {
   wire_.tell([&notice](Frame::Builder frame) { frame.setDriverNotice(notice); });
 }
 
