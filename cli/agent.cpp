@@ -255,7 +255,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   const auto artifact = find_program("nomadctl-artifact", "../runtime/artifact/fetcher");
   agent::Programs programs{.executor = *executor, .artifact = artifact.value_or("")};
   if (!config->plugin_dir.empty()) {
-    auto host = find_program("nomadctl-plugin-host", "../runtime/plugin/host");
+    auto host = find_program("nomadctl-plugin-host", "../runtime/plugin/process");
     if (!host) return refuse_agent(host.error());
     programs.plugin_host = *host;
     programs.go_plugin

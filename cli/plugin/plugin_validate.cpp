@@ -126,7 +126,7 @@ private:
 
 /// `shows`: what it prints is shown.
 Result<std::unique_ptr<Trial>> start_trial(const plugin::PluginFile& file, bool shows) {
-  const auto program = NOMAD_TRY(find_program("nomadctl-plugin-host", "../runtime/plugin/host"));
+  const auto program = NOMAD_TRY(find_program("nomadctl-plugin-host", "../runtime/plugin/process"));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return errno_error("making a socket pair", errno);

@@ -24,7 +24,7 @@ def main():
         environment = dict(os.environ, NOMADCTL_EXECUTOR=os.path.join(
             build, "runtime/host/executor/nomadctl-executor"), NOMADCTL_ARTIFACT=os.path.join(
             build, "runtime/artifact/fetcher/nomadctl-artifact"), NOMADCTL_PLUGIN_HOST=os.path.join(
-            build, "runtime/plugin/host/nomadctl-plugin-host"), NOMADCTL_PLUGIN=os.path.join(
+            build, "runtime/plugin/process/nomadctl-plugin-host"), NOMADCTL_PLUGIN=os.path.join(
             build, "test/system/plugins/probe.so"))
         subprocess.run([os.path.join(folder, name)], env=environment, check=False)
 

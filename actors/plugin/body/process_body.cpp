@@ -17,7 +17,7 @@
 #include "runtime/host/process/run_program.hpp"
 #include "runtime/host/process/spawn.hpp"
 #include "runtime/host/process/unique_fd.hpp"
-#include "runtime/plugin/host/confine.hpp"
+#include "runtime/plugin/process/confine.hpp"
 
 namespace nomad::plugin {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/plugin/host/confine.hpp"
+#include "runtime/plugin/process/confine.hpp"
 
 using namespace nomad;
 using Words = std::vector<std::string>;

@@ -1,4 +1,4 @@
-#include "runtime/plugin/host/confine.hpp"
+#include "runtime/plugin/process/confine.hpp"
 
 #include <cerrno>
 #include <charconv>

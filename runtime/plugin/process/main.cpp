@@ -21,7 +21,7 @@
 #include <dlfcn.h>
 
 #include "runtime/host/process/pointers.hpp"
-#include "runtime/plugin/host/confine.hpp"
+#include "runtime/plugin/process/confine.hpp"
 #include "runtime/plugin/sdk/serve.hpp"
 
 namespace {
