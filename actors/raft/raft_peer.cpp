@@ -48,16 +48,16 @@ private:
 };
 
 /// A message under way: takes part of the budget until its fate is told, or it is dropped untold.
-class PeerLine::Freight {
+class PeerLine::InFlight {
 public:
-  Freight(std::shared_ptr<Traffic> traffic, std::size_t bytes, Lane lane)
+  InFlight(std::shared_ptr<Traffic> traffic, std::size_t bytes, Lane lane)
       : traffic_{std::move(traffic)}, bytes_{bytes}, lane_{lane} {
     traffic_->leave(bytes_);
   }
 
-  Freight(const Freight&) = delete;
+  InFlight(const InFlight&) = delete;
 
-  ~Freight() {
+  ~InFlight() {
     if (traffic_) traffic_->drop(bytes_, lane_);
   }
 
@@ -85,13 +85,13 @@ void PeerLine::post(const Message& message, const std::string& address) const {
   if (lane != Lane::urgent && traffic_->bytes() >= options_.max_under_way)
     return traffic_->drop(0, lane);
   auto bytes = write_wire(message, options_.own_address);
-  auto freight = std::make_shared<Freight>(traffic_, bytes.size(), lane);
+  auto in_flight = std::make_shared<InFlight>(traffic_, bytes.size(), lane);
   carrier_({.to = options_.id,
             .address = address,
             .lane = lane,
             .bytes = std::move(bytes),
-            .done = [freight = std::move(freight)](const Result<>& outcome) {
-              freight->arrived(outcome);
+            .done = [in_flight = std::move(in_flight)](const Result<>& outcome) {
+              in_flight->arrived(outcome);
             }});
 }
 

@@ -77,7 +77,7 @@ public:
 
 private:
   class Traffic;
-  class Freight;
+  class InFlight;
 
   const PeerOptions options_;
   const Carrier carrier_;
