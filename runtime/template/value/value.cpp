@@ -7,7 +7,7 @@
 namespace nomad::templates {
 
 /// Ends values without a call for each level: what only the ended held is ended in a loop.
-class Graveyard {
+class EndedValues {
 public:
   static void end(std::vector<Value> values) {
     while (!values.empty()) {
@@ -276,14 +276,14 @@ bool KeyOrder::operator()(std::string_view a, const Value& b) const {
 
 List::~List() {
   std::vector<Value> ended;
-  Graveyard::take(items, ended);
-  Graveyard::end(std::move(ended));
+  EndedValues::take(items, ended);
+  EndedValues::end(std::move(ended));
 }
 
 Map::~Map() {
   std::vector<Value> ended;
-  Graveyard::take(entries, ended);
-  Graveyard::end(std::move(ended));
+  EndedValues::take(entries, ended);
+  EndedValues::end(std::move(ended));
 }
 
 void Map::set(std::string_view key, Value value) {

@@ -103,7 +103,7 @@ public:
   bool is_true() const;
 
 private:
-  friend class Graveyard;
+  friend class EndedValues;
 
   using Text = std::shared_ptr<const std::string>;
   using Items = std::shared_ptr<const List>;
