@@ -133,7 +133,7 @@ private:
     return questions_.ask(fill, std::move(then), std::move(failed));
   }
 
-  void when_running(PendingRequests::Guest guest);
+  void when_running(PendingRequests::Request request);
   void drain();
   void take(schema::plugin::Frame::Reader frame);
   void declared(schema::plugin::Declaration::Reader declaration);

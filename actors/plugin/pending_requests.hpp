@@ -15,43 +15,43 @@ class PendingRequests {
 public:
   static constexpr std::size_t most = 4096;
 
-  struct Guest {
+  struct Request {
     std::function<void()> ask;
     std::function<void(const Error&)> fail;
     std::uint64_t instance = 0;  ///< Of a hook; 0: it is no hook's.
   };
 
-  /// False, with the guest untouched: too many wait.
-  bool add(Guest& guest) {
-    if (guests_.size() >= most) return false;
-    guests_.push_back(std::move(guest));
+  /// False, with the request untouched: too many wait.
+  bool add(Request& request) {
+    if (requests_.size() >= most) return false;
+    requests_.push_back(std::move(request));
     return true;
   }
 
   /// All are asked.
   void admit() {
-    for (const auto& guest : std::exchange(guests_, {}))
-      guest.ask();
+    for (const auto& request : std::exchange(requests_, {}))
+      request.ask();
   }
 
   /// Nobody is asked any more.
   void fail_all(const Error& why) {
-    for (const auto& guest : std::exchange(guests_, {}))
-      guest.fail(why);
+    for (const auto& request : std::exchange(requests_, {}))
+      request.fail(why);
   }
 
   /// Those of an instance of a hook are not.
   void fail(std::uint64_t instance, const Error& why) {
-    std::deque<Guest> kept, failed;
-    for (auto& guest : std::exchange(guests_, {}))
-      (guest.instance == instance ? failed : kept).push_back(std::move(guest));
-    guests_ = std::move(kept);
-    for (const auto& guest : failed)
-      guest.fail(why);
+    std::deque<Request> kept, failed;
+    for (auto& request : std::exchange(requests_, {}))
+      (request.instance == instance ? failed : kept).push_back(std::move(request));
+    requests_ = std::move(kept);
+    for (const auto& request : failed)
+      request.fail(why);
   }
 
 private:
-  std::deque<Guest> guests_;
+  std::deque<Request> requests_;
 };
 
 }  // namespace nomad::plugin

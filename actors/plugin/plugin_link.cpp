@@ -207,13 +207,13 @@ Result<> LinkState::send(const Fill& fill) {
 }
 
 /// At once, or when there is a process that is configured.
-void LinkState::when_running(PendingRequests::Guest guest) {
-  if (state_ == PluginState::running && life_.runs() && !replacing_) return guest.ask();
-  if (stopped_) return guest.fail({Errc::unavailable, fmt::format("{} ends", title())});
+void LinkState::when_running(PendingRequests::Request request) {
+  if (state_ == PluginState::running && life_.runs() && !replacing_) return request.ask();
+  if (stopped_) return request.fail({Errc::unavailable, fmt::format("{} ends", title())});
   if (state_ == PluginState::refused)
-    return guest.fail({Errc::rejected, fmt::format("{} is refused", title())});
-  if (!waiting_.add(guest))
-    guest.fail({Errc::overloaded, fmt::format("{} does not run, and too many wait", title())});
+    return request.fail({Errc::rejected, fmt::format("{} is refused", title())});
+  if (!waiting_.add(request))
+    request.fail({Errc::overloaded, fmt::format("{} does not run, and too many wait", title())});
 }
 
 void LinkState::received(Received& msg) {

@@ -66,13 +66,13 @@ TEST_CASE("intake: answers are free, but do not overtake") {
 TEST_CASE("waiting room: guests are asked in their order, or fail") {
   plugin::PendingRequests room;
   std::vector<std::string> happened;
-  const auto guest = [&happened](std::string name, std::uint64_t instance) {
-    return plugin::PendingRequests::Guest{
+  const auto request = [&happened](std::string name, std::uint64_t instance) {
+    return plugin::PendingRequests::Request{
         .ask = [&happened, name] { happened.push_back("asked " + name); },
         .fail = [&happened, name](const Error& why) { happened.push_back(name + ' ' + why.what); },
         .instance = instance};
   };
-  for (auto each : {guest("a", 1), guest("b", 2), guest("c", 1), guest("d", 0)})
+  for (auto each : {request("a", 1), request("b", 2), request("c", 1), request("d", 0)})
     REQUIRE(room.add(each));
   room.fail(1, {Errc::cancelled, "is over"});
   CHECK(happened == std::vector<std::string>{"a is over", "c is over"});
@@ -82,10 +82,10 @@ TEST_CASE("waiting room: guests are asked in their order, or fail") {
   room.admit();
   CHECK(happened.size() == 4);
   for (std::size_t i = 0; i < plugin::PendingRequests::most; ++i) {
-    auto one = guest("x", 0);
+    auto one = request("x", 0);
     REQUIRE(room.add(one));
   }
-  auto last = guest("last", 0);
+  auto last = request("last", 0);
   CHECK_FALSE(room.add(last));
   CHECK(last.fail);
 }
