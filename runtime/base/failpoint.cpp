@@ -24,10 +24,10 @@
 namespace nomad::failpoint {
 namespace {
 
-enum class Deed : std::uint8_t { error, kill, hold };
+enum class Effect : std::uint8_t { error, kill, hold };
 
 struct Order {
-  Deed deed = Deed::error;
+  Effect effect = Effect::error;
   std::uint64_t at = 0;  ///< The visit that counts; 0: every one.
   std::uint64_t visits = 0;
 };
@@ -52,9 +52,9 @@ bool parse(std::string_view text, Order& order) {
   const auto at = text.find('@');
   const auto what = text.substr(0, at);
   if (text == "hold")
-    order.deed = Deed::hold;
+    order.effect = Effect::hold;
   else if (what == "kill")
-    order.deed = Deed::kill;
+    order.effect = Effect::kill;
   else if (what != "error")
     return false;
   if (at == text.npos) return true;
@@ -105,7 +105,7 @@ bool is_held(std::string_view name) {
   auto& all = orders();
   const std::scoped_lock lock{all.mutex};
   const auto found = all.by_name.find(name);
-  return found != all.by_name.end() && found->second.deed == Deed::hold;
+  return found != all.by_name.end() && found->second.effect == Effect::hold;
 }
 
 /// Returns when the orders of the file do not say "hold" any more.
@@ -127,7 +127,7 @@ Result<> visit(std::string_view name) {
   auto& order = found->second;
   ++order.visits;
   if (order.at != 0 && order.visits != order.at) return {};
-  if (order.deed == Deed::kill) std::raise(SIGKILL);
+  if (order.effect == Effect::kill) std::raise(SIGKILL);
   return Error{Errc::io, fmt::format("failpoint {}", name)};
 }
 
