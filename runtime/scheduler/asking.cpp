@@ -42,11 +42,11 @@ bool stands_for_migration(const AllocEntry& entry) {
 }
 
 /// What one attempt stands on. The state is kept, for the answer comes later.
-struct Ground {
-  Ground(const Moment& given,
-         std::shared_ptr<const DecisionInputs> made_from,
-         const Object<schema::Evaluation>& eval,
-         Random& random)
+struct AttemptBasis {
+  AttemptBasis(const Moment& given,
+               std::shared_ptr<const DecisionInputs> made_from,
+               const Object<schema::Evaluation>& eval,
+               Random& random)
       : state{given.state}, inputs{std::move(made_from)}, attempt{moment, eval, random, {}} {}
 
   state::Snapshot state;
@@ -93,7 +93,7 @@ private:
   void fail(const GroupSpec& group, std::int64_t count, MetricBuilder metrics);
   Step conclude();
 
-  const JobSpec& job() const { return *ground_->attempt.job; }
+  const JobSpec& job() const { return *basis_->attempt.job; }
 
   DesiredUpdates& changes(std::string_view group) { return desired_updates_[std::string{group}]; }
 
@@ -105,7 +105,7 @@ private:
   std::map<std::string, DesiredUpdates, std::less<>> desired_updates_;
 
   // Of the attempt in progress.
-  std::unique_ptr<Ground> ground_;              ///< Null once it is decided.
+  std::unique_ptr<AttemptBasis> basis_;         ///< Null once it is decided.
   std::set<std::string, std::less<>> stopped_;  ///< By the decision.
   std::set<std::string, std::less<>> replaced_;
   std::map<std::string_view, NameIndex> names_;
@@ -127,11 +127,11 @@ Step AskingScheduler::begin(const Moment& moment) {
   names_.clear();
   stopped_.clear();
   replaced_.clear();
-  ground_ = std::make_unique<Ground>(moment, inputs_, eval_, random_);
-  auto& ground = *ground_;
-  outcome_.set_quota(ground.attempt.quota_name());
-  ground.attempt.finish_lost_stops();
-  const bool is_wanted = ground.attempt.job != nullptr && !job().is_stopped();
+  basis_ = std::make_unique<AttemptBasis>(moment, inputs_, eval_, random_);
+  auto& basis = *basis_;
+  outcome_.set_quota(basis.attempt.quota_name());
+  basis.attempt.finish_lost_stops();
+  const bool is_wanted = basis.attempt.job != nullptr && !job().is_stopped();
   end_allocs(is_wanted);
   if (!is_wanted) return conclude();
   for (const auto& group : job().groups()) {
@@ -139,11 +139,11 @@ Step AskingScheduler::begin(const Moment& moment) {
     changes(group.name);
   }
   update_in_place();
-  ground.nodes = choose_nodes(ground.state, job().reader());
-  for (const auto* node : ground.nodes.ready)
-    ground.node_by_id.emplace(view((*node)->getId()), node);
-  for (const auto* entry : ground.staying)
-    ground.by_id.emplace(entry->id(), entry);
+  basis.nodes = choose_nodes(basis.state, job().reader());
+  for (const auto* node : basis.nodes.ready)
+    basis.node_by_id.emplace(view((*node)->getId()), node);
+  for (const auto* entry : basis.staying)
+    basis.by_id.emplace(entry->id(), entry);
   Step step;
   step.question = this;
   return step;
@@ -152,24 +152,24 @@ Step AskingScheduler::begin(const Moment& moment) {
 void AskingScheduler::stop(const AllocEntry& entry,
                            std::string description,
                            std::optional<schema::ClientStatus> status) {
-  ground_->attempt.stop(
+  basis_->attempt.stop(
       {entry.row, schema::DesiredStatus::STOP, std::move(description), status, {}, {}});
   ++changes(entry.alloc().task_group()).stop;
 }
 
 /// Ends what has to end, whoever is asked, and notes what stays.
 void AskingScheduler::end_allocs(bool is_wanted) {
-  auto& ground = *ground_;
+  auto& basis = *basis_;
   AllocSet open;
-  for (const auto& entry : ground.attempt.allocs)
+  for (const auto& entry : basis.attempt.allocs)
     if (!entry.row->server_terminal) open.push_back(&entry);
-  auto sets = filter_by_taint(open, ground.attempt.tainted, ground.moment.now);
+  auto sets = filter_by_taint(open, basis.attempt.tainted, basis.moment.now);
   for (const auto* entry : sets.lost)
     stop(*entry, std::string{alloc_lost}, schema::ClientStatus::LOST);
   const auto update_row = [&](const AllocEntry& entry, RowUpdate update) {
-    ground.attempt.place(make_updated_row(update, entry.row->alloc,
-                                          ground.attempt.keep_metric(entry), ground.moment.now),
-                         {});
+    basis.attempt.place(make_updated_row(update, entry.row->alloc, basis.attempt.keep_metric(entry),
+                                         basis.moment.now),
+                        {});
   };
   for (const auto* set :
        {&sets.untainted, &sets.ignore, &sets.migrate, &sets.disconnecting, &sets.reconnecting}) {
@@ -180,11 +180,11 @@ void AskingScheduler::end_allocs(bool is_wanted) {
       else if (fits && stands_for_migration(*entry))
         stop(*entry, std::string{alloc_node_tainted});
       else if (fits)
-        ground.staying.push_back(entry);
+        basis.staying.push_back(entry);
     }
   }
   const auto stays = [&](const AllocEntry* entry) {
-    return std::ranges::find(ground.staying, entry) != ground.staying.end();
+    return std::ranges::find(basis.staying, entry) != basis.staying.end();
   };
   for (const auto* entry : sets.disconnecting)
     if (stays(entry))
@@ -196,55 +196,55 @@ void AskingScheduler::end_allocs(bool is_wanted) {
 }
 
 void AskingScheduler::update_in_place() {
-  auto& ground = *ground_;
+  auto& basis = *basis_;
   VersionComparison versions;
-  for (const auto* entry : ground.staying) {
+  for (const auto* entry : basis.staying) {
     if (entry->row->client_terminal || !is_older(*entry, job())
-        || ground.attempt.taint_of(*entry) != nullptr)
+        || basis.attempt.taint_of(*entry) != nullptr)
       continue;
     const auto& group = *job().find(entry->alloc().task_group());
     const auto selection = versions.tasks_updated(*entry, job(), group)
                                ? std::nullopt
-                               : select_in_place(ground.attempt, *entry, group);
+                               : select_in_place(basis.attempt, *entry, group);
     if (!selection) {
-      ground.outdated.insert(entry);
+      basis.outdated.insert(entry);
       continue;
     }
     ++changes(group.name).in_place_update;
-    ground.attempt.place(make_in_place_row(*entry, view(eval_->getId()), job(), group, *selection,
-                                           ground.attempt.keep_metric(*entry),
-                                           ground.attempt.options.memory_oversubscription),
-                         {});
+    basis.attempt.place(make_in_place_row(*entry, view(eval_->getId()), job(), group, *selection,
+                                          basis.attempt.keep_metric(*entry),
+                                          basis.attempt.options.memory_oversubscription),
+                        {});
   }
 }
 
 // -- the question ---------------------------------------------------------------------------------
 
 Object<Scheduling> AskingScheduler::make(std::span<const std::string> reads) const {
-  auto& ground = *ground_;
+  auto& basis = *basis_;
   Draft<Scheduling> draft;
   draft->setType(eval_->getType());
   draft->setEvalId(eval_->getId());
   draft->setAttempt(progress_.attempts - 1);
-  draft->setNow(ground.moment.now);
-  draft->setSeed(decision_seed(*ground.inputs));
+  draft->setNow(basis.moment.now);
+  draft->setSeed(decision_seed(*basis.inputs));
   draft->setJob(job().reader());
   draft->setDryRun(eval_->getAnnotatePlan());
-  auto allocs = draft->initAllocs(static_cast<unsigned>(ground.staying.size()));
+  auto allocs = draft->initAllocs(static_cast<unsigned>(basis.staying.size()));
   for (unsigned i = 0; i < allocs.size(); ++i) {
-    const auto& entry = *ground.staying[i];
+    const auto& entry = *basis.staying[i];
     auto to = allocs[i];
     to.setId(text(entry.alloc().id()));
     to.setName(text(entry.alloc().name()));
     to.setGroup(text(entry.alloc().task_group()));
     to.setNodeId(text(entry.alloc().node_id()));
     to.setStatus(entry.alloc().client_status());
-    to.setOutdated(ground.outdated.contains(&entry));
+    to.setOutdated(basis.outdated.contains(&entry));
     to.setCreateTime(entry.alloc().create_time());
   }
-  auto nodes = draft->initNodes(static_cast<unsigned>(ground.nodes.ready.size()));
+  auto nodes = draft->initNodes(static_cast<unsigned>(basis.nodes.ready.size()));
   for (unsigned i = 0; i < nodes.size(); ++i) {
-    const auto node = **ground.nodes.ready[i];
+    const auto node = **basis.nodes.ready[i];
     auto to = nodes[i];
     to.setId(node.getId());
     to.setName(node.getName());
@@ -255,7 +255,7 @@ Object<Scheduling> AskingScheduler::make(std::span<const std::string> reads) con
       const std::string value{resolve_target(reads[j], node).value_or("")};
       values.set(j, text(value));
     }
-    const auto* proposed = ground.attempt.proposal.node(view(node.getId()));
+    const auto* proposed = basis.attempt.proposal.node(view(node.getId()));
     if (proposed == nullptr) continue;
     const auto left = proposed->capacity().left(proposed->usage().total());
     to.setCpuMhz(left.cpu_mhz);
@@ -283,13 +283,13 @@ Result<Step> AskingScheduler::answer(const Object<Decision>& decision) {
 Result<> AskingScheduler::take_stops(Decision::Reader decision) {
   for (const auto order : decision.getStops()) {
     const auto id = view(order.getAllocId());
-    const auto found = ground_->by_id.find(id);
-    if (found == ground_->by_id.end())
+    const auto found = basis_->by_id.find(id);
+    if (found == basis_->by_id.end())
       return nonsense(fmt::format("it stops an allocation \"{}\" that it was not shown",
                                   said(order.getAllocId())));
     if (!stopped_.emplace(id).second) continue;
     const auto& entry = *found->second;
-    ground_->attempt.withdraw_update(entry);
+    basis_->attempt.withdraw_update(entry);
     const auto description = said(order.getDescription());
     stop(entry, description.empty() ? "stopped by its scheduler" : description);
   }
@@ -301,7 +301,7 @@ std::string AskingScheduler::next_name(const GroupSpec& group) {
   auto known = names_.find(group.name);
   if (known == names_.end()) {
     std::vector<std::string_view> in_use;
-    for (const auto* entry : ground_->staying) {
+    for (const auto* entry : basis_->staying) {
       if (entry->alloc().task_group() != group.name || entry->row->client_terminal) continue;
       if (!stopped_.contains(entry->id())) in_use.push_back(entry->name());
     }
@@ -315,20 +315,20 @@ std::string AskingScheduler::next_name(const GroupSpec& group) {
 }
 
 Result<> AskingScheduler::place(Decision::Placement::Reader wish) {
-  auto& ground = *ground_;
+  auto& basis = *basis_;
   const auto* group = job().find(view(wish.getGroup()));
   if (group == nullptr)
     return nonsense(
         fmt::format("it places a group \"{}\" that the job has not", said(wish.getGroup())));
-  const auto node = ground.node_by_id.find(view(wish.getNodeId()));
-  if (node == ground.node_by_id.end())
+  const auto node = basis.node_by_id.find(view(wish.getNodeId()));
+  if (node == basis.node_by_id.end())
     return nonsense(
         fmt::format("it places on a node \"{}\" that it was not shown", said(wish.getNodeId())));
   const AllocEntry* previous = nullptr;
   if (wish.getReplaces().size() > 0) {
-    const auto replaced = ground.by_id.find(view(wish.getReplaces()));
+    const auto replaced = basis.by_id.find(view(wish.getReplaces()));
     const bool ends
-        = replaced != ground.by_id.end()
+        = replaced != basis.by_id.end()
           && (replaced->second->row->client_terminal || stopped_.contains(replaced->first));
     if (!ends)
       return nonsense(fmt::format("it replaces an allocation \"{}\" that does not end",
@@ -340,12 +340,10 @@ Result<> AskingScheduler::place(Decision::Placement::Reader wish) {
   }
   const auto name = next_name(*group);
   MetricBuilder metrics;
-  metrics.set_nodes(static_cast<std::int64_t>(ground.nodes.ready.size()),
-                    ground.nodes.by_datacenter);
+  metrics.set_nodes(static_cast<std::int64_t>(basis.nodes.ready.size()), basis.nodes.by_datacenter);
   SelectRequest request;
   request.alloc_name = name;
-  const auto selection
-      = ground.attempt.selector->select_on(*node->second, *group, request, metrics);
+  const auto selection = basis.attempt.selector->select_on(*node->second, *group, request, metrics);
   if (!selection) {
     names_.at(group->name).release(alloc_index(name));
     metrics.exhaust_resources(*group);
@@ -355,16 +353,16 @@ Result<> AskingScheduler::place(Decision::Placement::Reader wish) {
   NewRow row;
   row.eval_id = view(eval_->getId());
   row.name = name;
-  row.job = ground.attempt.job.get();
+  row.job = basis.attempt.job.get();
   row.group = group;
   row.selection = &*selection;
   row.previous = previous;
   row.reschedule
       = previous != nullptr && previous->alloc().client_status() == schema::ClientStatus::FAILED;
-  row.metric_number = ground.attempt.add_metric(group->name, node->first, metrics);
-  row.memory_oversubscription = ground.attempt.options.memory_oversubscription;
-  row.now = ground.moment.now;
-  ground.attempt.place(make_row(row, random_), group->name);
+  row.metric_number = basis.attempt.add_metric(group->name, node->first, metrics);
+  row.memory_oversubscription = basis.attempt.options.memory_oversubscription;
+  row.now = basis.moment.now;
+  basis.attempt.place(make_row(row, random_), group->name);
   ++changes(group->name).place;
   return {};
 }
@@ -381,8 +379,8 @@ Result<> AskingScheduler::leave(Decision::Unplaced::Reader rest) {
         fmt::format("it leaves out a group \"{}\" that the job has not", said(rest.getGroup())));
   if (rest.getCount() == 0) return {};
   MetricBuilder metrics;
-  metrics.set_nodes(static_cast<std::int64_t>(ground_->nodes.ready.size()),
-                    ground_->nodes.by_datacenter);
+  metrics.set_nodes(static_cast<std::int64_t>(basis_->nodes.ready.size()),
+                    basis_->nodes.by_datacenter);
   const auto reason = said(rest.getReason());
   metrics.filtered({}, reason.empty() ? "its scheduler found no node" : reason);
   fail(*group, rest.getCount(), std::move(metrics));
@@ -391,9 +389,9 @@ Result<> AskingScheduler::leave(Decision::Unplaced::Reader rest) {
 
 /// What a plugin looks at is not known: whatever happens to a node may help.
 Step AskingScheduler::conclude() {
-  auto& attempt = ground_->attempt;
+  auto& attempt = basis_->attempt;
   const auto inputs = std::exchange(inputs_, nullptr);
-  const auto index = ground_->state.index();
+  const auto index = basis_->state.index();
   const bool failed = outcome_.has_failures();
   attempt.eligibility.set_job(true);
   Step end;
@@ -409,7 +407,7 @@ Step AskingScheduler::conclude() {
   if (attempt.plan.is_no_op()) {
     end.evaluations.insert(end.evaluations.begin(), attempt.plan.evaluations.begin(),
                            attempt.plan.evaluations.end());
-    ground_.reset();
+    basis_.reset();
     return end;
   }
   attempt.plan.desired_updates = desired_updates_;
@@ -419,7 +417,7 @@ Step AskingScheduler::conclude() {
   step.lacks_room = failed;
   step.plan = std::move(attempt.plan);
   finished_ = std::move(end);
-  ground_.reset();
+  basis_.reset();
   return step;
 }
 
