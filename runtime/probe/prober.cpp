@@ -93,32 +93,33 @@ private:
   }
 
   static net::HttpHandlers grpc_handlers(const Probe& probe, const End& end) {
-    struct Talk {
+    struct Exchange {
       GrpcCall call;
       net::HttpTunnel* tunnel = nullptr;
     };
 
-    const auto talk = std::make_shared<Talk>(Talk{.call = GrpcCall{question_of(probe)}});
+    const auto exchange
+        = std::make_shared<Exchange>(Exchange{.call = GrpcCall{question_of(probe)}});
     return {.ended =
                 [probe, end](const net::HttpOutcome& told) {
                   end(told.failure ? failed(probe, *told.failure) : failed("EOF"));
                 },
-            .piece = [talk, end](std::string_view bytes) -> Result<> {
-              auto answer = NOMAD_TRY(talk->call.feed(bytes));
+            .piece = [exchange, end](std::string_view bytes) -> Result<> {
+              auto answer = NOMAD_TRY(exchange->call.feed(bytes));
               if (answer) {
-                talk->tunnel->close();
+                exchange->tunnel->close();
                 end(grpc_outcome(*answer));
               } else {
-                talk->tunnel->write(talk->call.take_output());
-                if (talk->tunnel->queued() > GrpcCall::most_queued_bytes)
+                exchange->tunnel->write(exchange->call.take_output());
+                if (exchange->tunnel->queued() > GrpcCall::most_queued_bytes)
                   return Error{Errc::too_large, "the peer does not read what it asks for"};
               }
               return {};
             },
             .opened =
-                [talk](net::HttpTunnel& tunnel) {
-                  talk->tunnel = &tunnel;
-                  tunnel.write(talk->call.take_output());
+                [exchange](net::HttpTunnel& tunnel) {
+                  exchange->tunnel = &tunnel;
+                  tunnel.write(exchange->call.take_output());
                 }};
   }
 

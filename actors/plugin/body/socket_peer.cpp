@@ -47,17 +47,17 @@ public:
   std::atomic<bool> forgotten{false};  ///< Nobody wants to hear of it any more.
 
   // On the loop's thread.
-  class Talk;
+  class Exchange;
   class Lines;
-  std::shared_ptr<Talk> talk;
+  std::shared_ptr<Exchange> exchange;
   std::shared_ptr<Lines> lines;
   bool ended = false;
 };
 
 /// The frames.
-class SocketPeer::Core::Talk final : public net::StreamSocket {
+class SocketPeer::Core::Exchange final : public net::StreamSocket {
 public:
-  Talk(Core& core, net::Descriptor socket)
+  Exchange(Core& core, net::Descriptor socket)
       : StreamSocket{*core.loop, std::move(socket)}, core_{core.weak_from_this()} {}
 
   void begin() { open(); }
@@ -187,15 +187,15 @@ void SocketPeer::Core::start() {
   if (const auto started = body->start(sockets->second.fd, texts->second.fd); !started)
     return end(started.error());
   events.started(body->pid());
-  talk = std::make_shared<Talk>(*this, std::move(sockets->first));
+  exchange = std::make_shared<Exchange>(*this, std::move(sockets->first));
   lines = std::make_shared<Lines>(*this, std::move(texts->first));
   if (loop->add(lines)) lines->begin();
-  if (loop->add(talk)) talk->begin();
+  if (loop->add(exchange)) exchange->begin();
 }
 
 void SocketPeer::Core::end(const Error& why) {
   if (std::exchange(ended, true)) return;
-  if (talk) talk->close();
+  if (exchange) exchange->close();
   if (!forgotten) events.ended(why);
 }
 
@@ -203,7 +203,8 @@ PluginLoop::PluginLoop() : net::SocketLoop{read_bytes, std::chrono::seconds{1}} 
 
 void PluginLoop::stop_all() {
   stop([](net::StreamSocket& socket) {
-    if (auto* const talk = dynamic_cast<SocketPeer::Core::Talk*>(&socket)) return talk->close();
+    if (auto* const exchange = dynamic_cast<SocketPeer::Core::Exchange*>(&socket))
+      return exchange->close();
     if (auto* const lines = dynamic_cast<SocketPeer::Core::Lines*>(&socket)) lines->close();
   });
 }
@@ -218,7 +219,7 @@ SocketPeer::SocketPeer(std::shared_ptr<PluginLoop> loop,
 SocketPeer::~SocketPeer() {
   core_->forgotten = true;
   core_->loop->post([core = core_] {
-    if (core->talk) core->talk->close();
+    if (core->exchange) core->exchange->close();
     if (core->lines) core->lines->close();
     if (core->body->reap(true).empty()) core->loop->orphans.push_back(core->body);
   });
@@ -226,13 +227,13 @@ SocketPeer::~SocketPeer() {
 
 void SocketPeer::send(std::string frame) {
   core_->loop->post([core = core_, frame = std::move(frame)] {
-    if (core->talk && !core->ended) core->talk->send(frame);
+    if (core->exchange && !core->ended) core->exchange->send(frame);
   });
 }
 
 void SocketPeer::handled(std::size_t bytes) {
   core_->loop->post([core = core_, bytes] {
-    if (core->talk && !core->ended) core->talk->handled(bytes);
+    if (core->exchange && !core->ended) core->exchange->handled(bytes);
   });
 }
 
