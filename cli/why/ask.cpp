@@ -51,10 +51,10 @@ std::string group_of_alloc(const Facts& facts, const std::string& id) {
 
 void ask_of_allocations(Api& api, Facts& facts) {
   std::size_t asked = 0;
-  for (const auto& suspect : suspects(facts)) {
-    if (suspect.task.empty() || ++asked > most_suspects) continue;
-    const auto id = suspect.alloc["ID"].text();
-    facts.output[{id, suspect.task}] = output_of(api, id, suspect.task);
+  for (const auto& alloc : failing(facts)) {
+    if (alloc.task.empty() || ++asked > most_suspects) continue;
+    const auto id = alloc.alloc["ID"].text();
+    facts.output[{id, alloc.task}] = output_of(api, id, alloc.task);
   }
   for (const auto& id : allocs_to_check(facts)) {
     if (!is_checked(group_of_job(facts, group_of_alloc(facts, id)))) continue;

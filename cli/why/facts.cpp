@@ -77,8 +77,8 @@ bool is_current(const View& alloc) {
 
 }  // namespace
 
-std::vector<Suspect> suspects(const Facts& facts) {
-  std::vector<Suspect> found;
+std::vector<FailingAlloc> failing(const Facts& facts) {
+  std::vector<FailingAlloc> found;
   const auto rolled_back = rolled_back_version(facts);
   for (const auto& alloc : newest_by(facts.allocations, "CreateIndex")) {
     const bool is_asked = alloc["ID"].text() == facts.only_alloc;
@@ -86,7 +86,7 @@ std::vector<Suspect> suspects(const Facts& facts) {
     if (!facts.only_alloc.empty() && !is_asked) continue;
     if (!is_asked && !of_rollback && !is_current(alloc)) continue;
     if (!of_rollback && !is_suspect(alloc, facts.now)) continue;
-    const auto same = std::ranges::find_if(found, [&](const Suspect& other) {
+    const auto same = std::ranges::find_if(found, [&](const FailingAlloc& other) {
       return other.alloc["TaskGroup"].text() == alloc["TaskGroup"].text()
              && other.alloc["JobVersion"].number() == alloc["JobVersion"].number();
     });
@@ -105,8 +105,8 @@ std::vector<std::string> allocs_to_check(const Facts& facts) {
     if (alloc["ClientStatus"].text() != "running") return;
     if (groups.insert(alloc["TaskGroup"].text()).second) ids.push_back(alloc["ID"].text());
   };
-  for (const auto& suspect : suspects(facts))
-    add(suspect.alloc);
+  for (const auto& alloc : failing(facts))
+    add(alloc.alloc);
   for (const auto& alloc : newest_by(facts.allocations, "CreateIndex"))
     if (facts.only_alloc.empty() ? is_current(alloc) : alloc["ID"].text() == facts.only_alloc)
       add(alloc);

@@ -31,18 +31,18 @@ struct Facts {
 };
 
 /// An allocation that is not as it should be.
-struct Suspect {
+struct FailingAlloc {
   View alloc;             ///< The stub, which is the facts'.
   std::string task;       ///< The one that is to blame; "" if none is.
   std::size_t alike = 0;  ///< Others of the group that are not as they should be either.
 };
 
-/// The newest suspect of each group, those of the last deployment before it was rolled back, too.
+/// The newest alloc of each group, those of the last deployment before it was rolled back, too.
 /// Of one allocation that alone.
-std::vector<Suspect> suspects(const Facts& facts);
+std::vector<FailingAlloc> failing(const Facts& facts);
 
 /// Newest running allocations of groups whose checks may tell something, at most one of a group
-/// that is no suspect.
+/// that is no alloc.
 std::vector<std::string> allocs_to_check(const Facts& facts);
 
 /// What the newest evaluation that could not place all has to say of each group: an object of
