@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds read_pause = 200ms;
 
 }  // namespace
 
-std::vector<std::string> LineCutter::feed(std::string_view piece) {
+std::vector<std::string> LineSplitter::feed(std::string_view piece) {
   kept_ += piece;
   std::vector<std::string> lines;
   std::size_t begin = 0;
@@ -40,7 +40,7 @@ std::vector<std::string> LineCutter::feed(std::string_view piece) {
   return lines;
 }
 
-std::string LineCutter::rest() {
+std::string LineSplitter::rest() {
   return std::exchange(kept_, {});
 }
 
@@ -105,7 +105,7 @@ Result<bool> TaskOutputs::show_once(Api& api, const Follow& task, const char* ty
                                                                 {"plain", "true"},
                                                                 {"follow", "true"}});
   if (!stream) return stream.error();
-  LineCutter lines;
+  LineSplitter lines;
   while (!is_stopping_) {
     auto piece = stream->read(read_pause);
     if (!piece && piece.error().code == Errc::timeout) continue;

@@ -19,7 +19,7 @@
 namespace nomad::cli::dev {
 
 /// Cuts what comes in pieces into lines. One without an end is passed on in parts.
-class LineCutter {
+class LineSplitter {
 public:
   static constexpr std::size_t longest = 4096;
 

@@ -90,9 +90,9 @@ std::size_t bytes_of(const Plan& plan) {
   return gauge.bytes();
 }
 
-class Cutter {
+class PlanSplitter {
 public:
-  Cutter(const Plan& plan, std::size_t most) : plan_{plan}, most_{most}, gauge_{plan} {
+  PlanSplitter(const Plan& plan, std::size_t most) : plan_{plan}, most_{most}, gauge_{plan} {
     begin_part();
     parts_.back().deployment = plan.deployment;
     parts_.back().deployment_changes = plan.deployment_changes;
@@ -177,7 +177,7 @@ PlanParts::PlanParts(std::shared_ptr<const Plan> plan, const PartLimits& limits)
     : plan_{std::move(plan)}, known_index_{plan_->snapshot_index} {
   const auto most = plan_->all_at_once ? limits.entry_bytes : limits.part_bytes;
   if (bytes_of(*plan_) <= most) return;
-  parts_ = Cutter{*plan_, most}.cut();
+  parts_ = PlanSplitter{*plan_, most}.cut();
   is_cut_ = parts_.size() > 1;
   if (!is_cut_) parts_.clear();
 }

@@ -10,7 +10,7 @@ using namespace nomad::cli;
 using Lines = std::vector<std::string>;
 
 TEST_CASE("dev: pieces become lines") {
-  dev::LineCutter cutter;
+  dev::LineSplitter cutter;
   CHECK(cutter.feed("a").empty());
   CHECK(cutter.feed("b\n\nc\nd") == Lines{"ab", "", "c"});
   CHECK(cutter.rest() == "d");
@@ -18,8 +18,8 @@ TEST_CASE("dev: pieces become lines") {
 }
 
 TEST_CASE("dev: a line without an end is passed on in parts") {
-  dev::LineCutter cutter;
-  const std::string part(dev::LineCutter::longest, 'x');
+  dev::LineSplitter cutter;
+  const std::string part(dev::LineSplitter::longest, 'x');
   CHECK(cutter.feed(part).empty());
   CHECK(cutter.feed("yz") == Lines{part});
   CHECK(cutter.feed("\n") == Lines{"yz"});
