@@ -316,17 +316,17 @@ void ClientNode::node_changed() {
 actor::Answer<door::NodeReply> ClientNode::answer(door::NodeAsk& msg) {
   const auto* question = door::find_question(msg->which());
   if (question == nullptr) return Error{Errc::not_found, "this client does not know the question"};
-  switch (question->player) {
-    case door::NodePlayer::alloc_runner:
+  switch (question->actor) {
+    case door::ClientActor::alloc_runner:
       return allocs_.ask_runner(msg);
-    case door::NodePlayer::allocs:
+    case door::ClientActor::allocs:
       return allocs_.answer(msg);
-    case door::NodePlayer::metadata:
+    case door::ClientActor::metadata:
       return metadata_.answer(msg);
-    case door::NodePlayer::metrics:
+    case door::ClientActor::metrics:
       return metrics_.answer(msg);
   }
-  return Error{Errc::internal, "a question without a player"};
+  return Error{Errc::internal, "a question without an actor"};
 }
 
 actor::Answer<client_actor::Reconfigured> ClientNode::reconfigure(client_actor::Reconfigure& msg) {

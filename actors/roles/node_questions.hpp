@@ -65,8 +65,8 @@ inline NodeReply node_done() {
   return make_node_reply([](auto& reply) { reply.setDone(); });
 }
 
-/// Which part of a client answers.
-enum class NodePlayer : std::uint8_t {
+/// Which actor of a client answers.
+enum class ClientActor : std::uint8_t {
   alloc_runner,  ///< The runner of the allocation.
   allocs,
   metadata,
@@ -86,7 +86,7 @@ struct NodeQuestionInfo {
   access::Capability needed;
   Repeat repeat;
   actor::Priority priority;
-  NodePlayer player;
+  ClientActor actor;
 };
 
 /// Null for a question of a newer release.
