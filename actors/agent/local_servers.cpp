@@ -32,7 +32,7 @@ NodeDoor::behavior_type local_servers(LocalServersPointer self,
   *state = {own, others, std::move(lease), std::move(leader)};
   return {[self, state](const door::Ask& msg) {
     const auto& question = door::info(msg);
-    return state->is_here(question.serve) ? self->delegate(state->own.player(question.player), msg)
+    return state->is_here(question.serve) ? self->delegate(state->own.door_of(question.actor), msg)
                                           : self->delegate(state->others, msg);
   }};
 }

@@ -124,7 +124,7 @@ enum class Repeat : std::uint8_t {
 };
 
 /// Which actor of a server answers.
-enum class Player : std::uint8_t {
+enum class ServerActor : std::uint8_t {
   heartbeat_tracker,
   node_endpoint,
   data_endpoint,
@@ -142,7 +142,7 @@ struct QuestionInfo {
   Serve serve;
   Repeat repeat;
   bool urgent;  ///< Unless it says that it may wait.
-  Player player;
+  ServerActor actor;
   bool shows_way;  ///< Once it is answered, the node is reached over the connection it came by.
 };
 

@@ -29,15 +29,15 @@ struct NodeSide {
   NodeDoor data{};
   NodeDoor identities{};
 
-  NodeDoor player(door::Player player) const {
-    switch (player) {
-      case door::Player::heartbeat_tracker:
+  NodeDoor door_of(door::ServerActor actor) const {
+    switch (actor) {
+      case door::ServerActor::heartbeat_tracker:
         return tracker;
-      case door::Player::node_endpoint:
+      case door::ServerActor::node_endpoint:
         return endpoint;
-      case door::Player::data_endpoint:
+      case door::ServerActor::data_endpoint:
         return data;
-      case door::Player::identity_endpoint:
+      case door::ServerActor::identity_endpoint:
         return identities;
     }
     return {};

@@ -20,9 +20,9 @@ struct NodeService::Shared {
   NodeSide nodes;
   rpc::Transport transport;
 
-  NodeDoor player(door::Player role) const {
+  NodeDoor door_of(door::ServerActor role) const {
     const std::lock_guard lock{guard};
-    return nodes.player(role);
+    return nodes.door_of(role);
   }
 
   /// Notes where the node is to be reached, if the request came from itself.
@@ -133,10 +133,10 @@ void NodeService::ask(const Caller& caller,
   if (auto allowed = check(caller, info->asker, node_id); !allowed) return reply(allowed.error());
   const bool shows_way
       = info->shows_way && (info->asker == door::Asker::anyone || caller.is_node(node_id));
-  const auto player = shared_->player(info->player);
+  const auto door = shared_->door_of(info->actor);
   const auto patience = patience_of(question, inbound.envelope);
   shared_->asker.ask<door::Reply>(
-      player, std::move(question), patience,
+      door, std::move(question), patience,
       [shared = shared_, shows_way, caller, inbound, id = std::move(node_id),
        reply = std::move(reply)](Result<door::Reply> answer) {
         if (answer && shows_way) shared->note(id, inbound, caller);
