@@ -30,22 +30,22 @@ MemberTable Membership::table() const {
 }
 
 bool Membership::merge(const MemberTable& table, const std::string& region, Time now) {
-  const Speaker speaker{region, table.from};
+  const Sender sender{region, table.from};
   bool changed = false;
   for (const auto& news : table.members) {
     if (news.id.empty() || news.region.empty()) continue;
-    changed = (news.id == self_ ? answer_rumour(news) : accept(speaker, news, now)) || changed;
+    changed = (news.id == self_ ? answer_rumour(news) : accept(sender, news, now)) || changed;
   }
   return changed;
 }
 
-/// (7): whether the speaker may say that at all.
-bool Membership::may_tell(const Speaker& speaker, const MemberInfo& news) const {
+/// (7): whether the sender may say that at all.
+bool Membership::may_tell(const Sender& sender, const MemberInfo& news) const {
   const auto& own_region = self().region;
   const auto* known = find(news.id);
-  const bool is_near = speaker.region == own_region;
+  const bool is_near = sender.region == own_region;
   if (known != nullptr && known->region != news.region) return is_near && news.region == own_region;
-  if (is_near || news.region == speaker.region) return true;
+  if (is_near || news.region == sender.region) return true;
   return known == nullptr && news.region != own_region && news.status == MemberStatus::alive;
 }
 
@@ -68,11 +68,11 @@ bool Membership::answer_rumour(const MemberInfo& rumour) {
   return true;
 }
 
-bool Membership::accept(const Speaker& speaker, const MemberInfo& news, Time now) {
-  if (!may_tell(speaker, news)) return false;
+bool Membership::accept(const Sender& sender, const MemberInfo& news, Time now) {
+  if (!may_tell(sender, news)) return false;
   const auto found = rows_.find(news.id);
   const auto known = found == rows_.end() ? 0 : found->second.info.incarnation;
-  const bool is_own_word = speaker.means_himself(news);
+  const bool is_own_word = sender.means_himself(news);
   if (!is_own_word && news.incarnation > known + most_step) return false;
   if (found == rows_.end()) {
     // Who has left and is unknown here, or was pruned, is no news.

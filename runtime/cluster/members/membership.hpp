@@ -146,16 +146,16 @@ private:
   };
 
   /// Who says something: the region is established, the id is his claim.
-  struct Speaker {
+  struct Sender {
     const std::string& region;
     const std::string& id;
 
     bool means_himself(const MemberInfo& row) const { return row.id == id && row.region == region; }
   };
 
-  bool may_tell(const Speaker& speaker, const MemberInfo& news) const;
+  bool may_tell(const Sender& sender, const MemberInfo& news) const;
   bool has_room(const std::string& region) const;
-  bool accept(const Speaker& speaker, const MemberInfo& news, Time now);
+  bool accept(const Sender& sender, const MemberInfo& news, Time now);
   bool answer_rumour(const MemberInfo& rumour);
   void set_row_status(Row& row, MemberStatus status, Time now);
 
