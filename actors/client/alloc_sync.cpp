@@ -119,8 +119,8 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
         self->state.buffer.open();
         self->state.proceed();
       },
-      [self](sync::Hurry) {
-        self->state.buffer.hurry();
+      [self](sync::SendNow) {
+        self->state.buffer.send_now();
         self->state.proceed();
       },
       [self](const sync::Restore& msg) {

@@ -2,7 +2,7 @@
 // the request; what leaves when is decided by workload::SyncBuffer.
 //
 // Owns:   the buffer of updates, one per allocation.
-// Takes:  StateChanged (urgently when ClientStatus changed), Forget, Open, Hurry, Restore.
+// Takes:  StateChanged (urgently when ClientStatus changed), Forget, Open, SendNow, Restore.
 // Asks:   the servers to updateAllocs, one at a time; saves what was acknowledged, so that a
 //         restarted agent sends nothing twice.
 // Parent: client, restart. The runners report again.
@@ -48,7 +48,7 @@ struct Open {
 };
 
 /// The servers can be reached again.
-struct Hurry {
+struct SendNow {
   using is_message = void;
 };
 
@@ -70,7 +70,7 @@ struct Restore {
 using AllocSync = actor::Interface<void(sync::StateChanged),
                                    void(sync::Forget),
                                    void(sync::Open),
-                                   void(sync::Hurry),
+                                   void(sync::SendNow),
                                    void(sync::Restore)>;
 
 using SyncListener = actor::Interface<void(sync::Reported)>;

@@ -157,7 +157,7 @@ void ServerContact::heartbeat_answered(schema::door::Lease::Reader lease) {
   const bool was_away = heartbeat_failures_ > 0 || lease.getAwaitsReports();
   heartbeat_failures_ = 0;
   heard_of_servers(ttl_of(lease));
-  if (was_away) self_->send(parts_.sync, sync::Hurry{});
+  if (was_away) self_->send(parts_.sync, sync::SendNow{});
   if (!lease.getAwaitsReports()) {
     waiting_answers_ = 0;
     beats_on_report_ = false;

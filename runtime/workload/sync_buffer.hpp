@@ -61,7 +61,7 @@ public:
   void open() { open_ = true; }
 
   /// The servers can be reached again: a retry need not wait.
-  void hurry() { not_before_ = last_send_; }
+  void send_now() { not_before_ = last_send_; }
 
   /// When `take` has something to give, if no further state comes; nothing: it has none.
   std::optional<Nanoseconds> due(Nanoseconds now) const;

@@ -21,7 +21,7 @@ AllocSync::behavior_type listen(AllocSync::pointer, Heard heard) {
       [heard](const sync::StateChanged& msg) { heard->push_back(msg); },
       [](const sync::Forget&) {},
       [](const sync::Open&) {},
-      [](const sync::Hurry&) {},
+      [](const sync::SendNow&) {},
       [](const sync::Restore&) {},
   };
 }

@@ -232,7 +232,7 @@ TEST_CASE("sync_buffer: a hurried retry does not wait") {
   test.put("a", ClientStatus::RUNNING);
   test.buffer.take(0s);
   test.buffer.failed(1s, test.random);
-  test.buffer.hurry();
+  test.buffer.send_now();
   CHECK(test.buffer.due(1s) == 1s);
 }
 
