@@ -20,7 +20,7 @@ void append_map(std::string& out, const Map& map, Append append) {
 }
 
 /// Of one that some servers have not carried out: by whom and why.
-Error not_done(const cluster::KeyringTally& tally) {
+Error not_done(const cluster::KeyringAnswers& tally) {
   std::string what
       = fmt::format("{}/{} nodes reported failure", tally.messages.size(), tally.servers);
   for (const auto& [name, message] : tally.messages)

@@ -345,7 +345,7 @@ struct MembershipState {
     std::vector<Order> given;  // sealed before the own key may change, which others follow
     for (const auto& other : table->others())
       if (other.is_usable()) given.push_back(order_to(other, msg));
-    const auto tally = std::make_shared<cluster::KeyringTally>();
+    const auto tally = std::make_shared<cluster::KeyringAnswers>();
     const auto own = change_own(msg.action, msg.key);
     tally->servers = 1;
     tally->count(options.keyring.keys());
@@ -382,7 +382,7 @@ struct MembershipState {
     return order;
   }
 
-  static void take_report(cluster::KeyringTally& tally,
+  static void take_report(cluster::KeyringAnswers& tally,
                           const std::string& name,
                           schema::membership::KeyringReport::Reader report) {
     if (report.getFailure().size() > 0) tally.messages[name] = copy(report.getFailure());

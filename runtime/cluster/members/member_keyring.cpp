@@ -92,7 +92,7 @@ Result<> carry_out(MemberKeyring& keyring, KeyringAction action, std::string_vie
   return Error{Errc::corrupt, "an unknown action on the keyring"};
 }
 
-void KeyringTally::count(const std::vector<std::string>& its_keys) {
+void KeyringAnswers::count(const std::vector<std::string>& its_keys) {
   for (const auto& key : its_keys)
     ++keys[key];
   if (!its_keys.empty()) ++primaries[its_keys.front()];

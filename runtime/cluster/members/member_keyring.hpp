@@ -72,7 +72,7 @@ enum class KeyringAction : std::uint8_t { list, install, use, remove };
 Result<> carry_out(MemberKeyring& keyring, KeyringAction action, std::string_view key);
 
 /// What all servers have answered.
-struct KeyringTally {
+struct KeyringAnswers {
   std::size_t servers = 0;                       ///< That were asked, this one among them.
   std::map<std::string, std::string> messages;   ///< By the name of the server: what went wrong.
   std::map<std::string, std::size_t> keys;       ///< How many servers have each.

@@ -281,7 +281,7 @@ struct OrdersFixture : MembersFixture {
     advance(5s);
   }
 
-  cluster::KeyringTally order(cluster::KeyringAction action, const std::string& on = {}) {
+  cluster::KeyringAnswers order(cluster::KeyringAction action, const std::string& on = {}) {
     const auto done = ask<membership::KeyringChanged>(servers.at("a").membership,
                                                       membership::ChangeKeyring{action, on});
     REQUIRE((done->has_value() && (*done)->has_value()));

@@ -77,7 +77,7 @@ TEST_CASE("member keyring: it is kept as a list, the primary key first") {
 }
 
 TEST_CASE("member keyring: what servers have is counted") {
-  KeyringTally tally;
+  KeyringAnswers tally;
   tally.count({"a", "b"});
   tally.count({"b", "a"});
   tally.count({});
