@@ -29,12 +29,12 @@ int unmap_read_only(dl_phdr_info* object, std::size_t, void*) {
   return 0;
 }
 
-struct Spares {
+struct Registered {
   std::mutex mutex;
-  std::vector<SpareMemory*> all;
+  std::vector<ReleasableMemory*> all;
 };
 
-Spares& spares() {
+Registered& registered() {
   static Spares each;
   return each;
 }
@@ -65,12 +65,13 @@ void release_in_quiet(QuietMoment& moment) {
     release_unused_pages();
 }
 
-SpareMemory::SpareMemory(std::function<void()> give_back) : give_back_{std::move(give_back)} {
+ReleasableMemory::ReleasableMemory(std::function<void()> give_back)
+    : give_back_{std::move(give_back)} {
   const std::lock_guard lock{spares().mutex};
   spares().all.push_back(this);
 }
 
-SpareMemory::~SpareMemory() {
+ReleasableMemory::~ReleasableMemory() {
   const std::lock_guard lock{spares().mutex};
   std::erase(spares().all, this);
 }

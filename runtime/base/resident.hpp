@@ -9,15 +9,15 @@ namespace nomad {
 
 /// Memory that somebody holds and can do without: what was read and can be read again, what can be
 /// packed.
-class SpareMemory {
+class ReleasableMemory {
 public:
   /// `give_back` may be called by any thread, one call at a time, until this has been destroyed.
-  explicit SpareMemory(std::function<void()> give_back);
-  SpareMemory(const SpareMemory&) = delete;
-  SpareMemory& operator=(const SpareMemory&) = delete;
+  explicit ReleasableMemory(std::function<void()> give_back);
+  ReleasableMemory(const ReleasableMemory&) = delete;
+  ReleasableMemory& operator=(const ReleasableMemory&) = delete;
 
   /// Waits for a call that is under way.
-  ~SpareMemory();
+  ~ReleasableMemory();
 
 private:
   friend void release_unused_pages();

@@ -174,7 +174,7 @@ private:
   std::atomic<Index> tokens_index_{0};  ///< The same.
   Watches watches_;
   Events events_;
-  std::optional<SpareMemory> spare_events_;  ///< Those events, of a store that keeps them.
+  std::optional<ReleasableMemory> spare_events_;  ///< Those events, of a store that keeps them.
 };
 
 /// For `subscribe`.

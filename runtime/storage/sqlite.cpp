@@ -214,7 +214,7 @@ Result<Database> Database::open(const std::string& path, const OpenOptions& opti
   if (result != SQLITE_OK) return database.failure("cannot open");
   NOMAD_TRY(database.configure(options));
   database.handle_.get_deleter().cache
-      = std::make_unique<SpareMemory>([handle] { drop_cache_if_idle(handle); });
+      = std::make_unique<ReleasableMemory>([handle] { drop_cache_if_idle(handle); });
   return database;
 }
 

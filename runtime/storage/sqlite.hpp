@@ -23,7 +23,7 @@ namespace nomad::storage {
 namespace detail {
 
 struct CloseDatabase {
-  std::unique_ptr<SpareMemory> cache{};  ///< Of the pages that were read and written last.
+  std::unique_ptr<ReleasableMemory> cache{};  ///< Of the pages that were read and written last.
 
   void operator()(sqlite3* database);
 };

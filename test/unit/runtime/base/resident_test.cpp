@@ -18,7 +18,7 @@ TEST_CASE("a quiet moment comes once after each busy time") {
 TEST_CASE("spare memory is given back as long as somebody holds it") {
   int calls = 0;
   {
-    const nomad::SpareMemory spare{[&calls] { ++calls; }};
+    const nomad::ReleasableMemory spare{[&calls] { ++calls; }};
     nomad::release_unused_pages();
     CHECK(calls == 1);
   }
