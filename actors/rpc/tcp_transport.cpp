@@ -39,11 +39,11 @@ struct Closed {
 };
 
 /// Time to give up what waits too long for a connection.
-struct Sweep {
+struct GiveUpDue {
   using is_message = void;
 };
 
-using TransportSelf = actor::WithInternal<Transport, void(Dialed), void(Closed), void(Sweep)>;
+using TransportSelf = actor::WithInternal<Transport, void(Dialed), void(Closed), void(GiveUpDue)>;
 
 constexpr auto sweep_interval = 100ms;
 
@@ -153,7 +153,7 @@ struct TransportState {
     const auto limit = patience.count() > 0 ? patience : 60'000ms;
     dialing.waiting.push_back({now + limit, std::move(go_on)});
     if (!std::exchange(dialing.is_under_way, true)) dial(to);
-    if (!std::exchange(sweeping, true)) actor::send_self_after(self, sweep_interval, Sweep{});
+    if (!std::exchange(sweeping, true)) actor::send_self_after(self, sweep_interval, GiveUpDue{});
   }
 
   void dial(const Destination& to) {
@@ -199,7 +199,7 @@ struct TransportState {
     }
     std::erase_if(dials, [now](const auto& entry) { return entry.second.is_idle(now); });
     sweeping = !dials.empty();
-    if (sweeping) actor::send_self_after(self, sweep_interval, Sweep{});
+    if (sweeping) actor::send_self_after(self, sweep_interval, GiveUpDue{});
   }
 
   // -- calls
@@ -310,7 +310,7 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
       },
       [self](const Dialed& msg) { self->state.dialed(msg); },
       [self](const Closed& msg) { self->state.connections->forget(msg.connection); },
-      [self](Sweep) { self->state.sweep(); },
+      [self](GiveUpDue) { self->state.sweep(); },
   };
 }
 
