@@ -21,7 +21,7 @@ using cluster::MemberStatus;
 using cluster::SealedFor;
 
 /// Looks whether somebody is to be probed.
-struct Beat {
+struct ProbeDue {
   using is_message = void;
 };
 
@@ -34,7 +34,8 @@ struct RetryJoin {
   using is_message = void;
 };
 
-using MembershipSelf = actor::WithInternal<Membership, void(Beat), void(Spread), void(RetryJoin)>;
+using MembershipSelf
+    = actor::WithInternal<Membership, void(ProbeDue), void(Spread), void(RetryJoin)>;
 
 constexpr std::chrono::milliseconds spread_delay{20};
 constexpr std::chrono::milliseconds leave_patience{1'000};
@@ -45,7 +46,7 @@ struct MembershipState {
   using Self = MembershipSelf::stateful_pointer<MembershipState>;
   using Done = std::function<void(Result<cluster::MemberTable>)>;
 
-  struct Hearing {
+  struct Subscriber {
     Listener listener;
     actor::Newest<Listener, MembersChanged> news;
   };
@@ -61,7 +62,7 @@ struct MembershipState {
     table.emplace(options.self, options.rules, Random{options.random_seed}, now());
     orders.emplace(options.self.id, options.wall_clock());
     publish();
-    actor::send_self(self, Beat{});
+    actor::send_self(self, ProbeDue{});
     if (!options.retry_join.empty()) actor::send_self(self, RetryJoin{});
   }
 
@@ -171,7 +172,7 @@ struct MembershipState {
   void beat() {
     table->expire(now());
     if (const auto target = table->next_probe(now())) probe(*target);
-    actor::send_self_after(self, options.rules.probe_interval, Beat{});
+    actor::send_self_after(self, options.rules.probe_interval, ProbeDue{});
   }
 
   void probe(const MemberInfo& target) {
@@ -423,7 +424,7 @@ struct MembershipState {
   MembershipActorOptions options;
   std::optional<cluster::Membership> table;
   std::optional<cluster::KeyringOrders> orders;  ///< That were obeyed.
-  std::map<actor::Address, Hearing> listeners;
+  std::map<actor::Address, Subscriber> listeners;
   std::map<std::string, std::optional<MemberStatus>> logged;
   std::int64_t join_attempts = 0;
   std::vector<std::string> removed;
@@ -490,7 +491,7 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
         hearing.listener = msg.listener;
         hearing.news.tell(self, msg.listener, MembersChanged{state.view->members()});
       },
-      [self](Beat) { self->state.beat(); },
+      [self](ProbeDue) { self->state.beat(); },
       [self](Spread) { self->state.spread(); },
       [self](RetryJoin) { self->state.retry_join(); },
   };
