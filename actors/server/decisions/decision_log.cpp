@@ -21,11 +21,11 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Write them.
-struct KeepNews {
+struct WriteDue {
   using is_message = void;
 };
 
-using DecisionLogSelf = actor::WithInternal<DecisionLog, void(KeepNews)>;
+using DecisionLogSelf = actor::WithInternal<DecisionLog, void(WriteDue)>;
 
 constexpr auto gathering_time = 100ms;
 constexpr auto complain_again_after = 60s;
@@ -71,7 +71,7 @@ struct DecisionLogState {
 
   void gather() {
     if (std::exchange(gathers, true)) return;
-    actor::send_self_after(self, gathering_time, KeepNews{});
+    actor::send_self_after(self, gathering_time, WriteDue{});
   }
 
   /// Writes all that waits.
@@ -157,7 +157,7 @@ DecisionLogSelf::behavior_type decision_log(DecisionLogState::Self self,
       [self](const ReadDecisions& msg) -> actor::Answer<KeptDecisions> {
         return actor::answer(self->state.read(msg));
       },
-      [self](KeepNews) { self->state.keep(); },
+      [self](WriteDue) { self->state.keep(); },
   };
 }
 
