@@ -12,9 +12,9 @@ namespace nomad::client {
 namespace {
 
 /// Of hooks that remove what is left.
-class Remains final : public HookOwner {
+class DestroyedAlloc final : public HookOwner {
 public:
-  explicit Remains(HookScope scope) : scope_{std::move(scope)} {}
+  explicit DestroyedAlloc(HookScope scope) : scope_{std::move(scope)} {}
 
   PluginAgent agent() const override { return {}; }
 
@@ -106,7 +106,7 @@ void run_destroy_hooks(actor::Self* self,
                        const std::shared_ptr<const Hooks>& all,
                        const HookScope& scope,
                        std::function<void()> then) {
-  const auto owner = std::make_shared<const Remains>(scope);
+  const auto owner = std::make_shared<const DestroyedAlloc>(scope);
   const auto hooks = std::make_shared<HookSet>(self, all->of_allocs, *owner);
   hooks->ask_all(
       HookPhase::DESTROY,
