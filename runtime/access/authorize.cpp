@@ -21,23 +21,23 @@ std::size_t hash_of(const Target& target) {
 }
 
 /// Two capabilities that together open what another one opens; one alone, where they are the same.
-struct Way {
+struct Alternative {
   Capability one;
   Capability other;
 };
 
 /// What else opens what `needed` opens, each way by itself.
-std::span<const Way> other_ways(Capability needed) {
+std::span<const Alternative> alternatives(Capability needed) {
   using enum Capability;
-  static constexpr std::array by_submission{Way{submit_job, submit_job}};
-  static constexpr std::array by_reading{Way{read_job, read_job}};
-  static constexpr std::array by_both{Way{list_jobs, read_job}};
-  static constexpr std::array by_files{Way{read_fs, read_fs}};
+  static constexpr std::array by_submission{Alternative{submit_job, submit_job}};
+  static constexpr std::array by_reading{Alternative{read_job, read_job}};
+  static constexpr std::array by_both{Alternative{list_jobs, read_job}};
+  static constexpr std::array by_files{Alternative{read_fs, read_fs}};
   static constexpr std::array by_writing{
-      Way{host_volume_mount_readwrite, host_volume_mount_readwrite}};
-  static constexpr std::array by_volumes{Way{csi_read_volume, csi_read_volume},
-                                         Way{csi_mount_volume, csi_mount_volume},
-                                         Way{list_jobs, list_jobs}};
+      Alternative{host_volume_mount_readwrite, host_volume_mount_readwrite}};
+  static constexpr std::array by_volumes{Alternative{csi_read_volume, csi_read_volume},
+                                         Alternative{csi_mount_volume, csi_mount_volume},
+                                         Alternative{list_jobs, list_jobs}};
   switch (needed) {
     case parse_job:
     case scale_job:
@@ -62,8 +62,9 @@ std::span<const Way> other_ways(Capability needed) {
 template <class Allow>
 bool opens(const Allow& allow, Capability needed) {
   if (allow(needed)) return true;
-  return std::ranges::any_of(
-      other_ways(needed), [&allow](const Way& way) { return allow(way.one) && allow(way.other); });
+  return std::ranges::any_of(alternatives(needed), [&allow](const Alternative& each) {
+    return allow(each.one) && allow(each.other);
+  });
 }
 
 }  // namespace
