@@ -99,13 +99,13 @@ private:
   /// For an input that asks for one entry.
   void propose_one(Input input, ProposalCallback callback);
 
-  struct Entrant {
+  struct PendingEntry {
     ProposalCallback callback;
     std::size_t bytes = 0;
   };
 
-  /// For an input that asks for as many entries as there are entrants.
-  void enter(Input input, std::vector<Entrant> entrants);
+  /// For an input that asks for as many entries as there are entries.
+  void enter(Input input, std::vector<PendingEntry> entries);
 
   NodeSelf::pointer self_;
   NodeParts parts_;
@@ -225,7 +225,7 @@ void NodeState::drain() {
 void NodeState::propose(std::vector<Proposal> proposals) {
   parts_.counters->proposals += proposals.size();
   ProposeCommands commands;
-  std::vector<Entrant> entrants;
+  std::vector<PendingEntry> entries;
   PendingProposals::Entering entering;
   for (auto& proposal : proposals) {
     const auto allowed
@@ -237,9 +237,9 @@ void NodeState::propose(std::vector<Proposal> proposals) {
     const auto bytes = proposal.payload.size();
     entering = {entering.count + 1, entering.bytes + bytes};
     commands.payloads.push_back(std::move(proposal.payload));
-    entrants.push_back({std::move(proposal.callback), bytes});
+    entries.push_back({std::move(proposal.callback), bytes});
   }
-  if (!entrants.empty()) enter(std::move(commands), std::move(entrants));
+  if (!entries.empty()) enter(std::move(commands), std::move(entries));
 }
 
 void NodeState::change_member(const MemberChange& change, ProposalCallback callback) {
@@ -251,11 +251,11 @@ void NodeState::propose_one(Input input, ProposalCallback callback) {
   enter(std::move(input), {{std::move(callback), 0}});
 }
 
-void NodeState::enter(Input input, std::vector<Entrant> entrants) {
+void NodeState::enter(Input input, std::vector<PendingEntry> entries) {
   tick_if_due();
   auto out = core_->step(parts_.clock(), std::move(input));
   auto index = out.proposed->value_or(0);
-  for (auto& [callback, bytes] : entrants) {
+  for (auto& [callback, bytes] : entries) {
     if (*out.proposed)
       proposals_.await(index++, bytes, std::move(callback));
     else
