@@ -11,7 +11,7 @@
 
 #include "actors/plugin/exec_relay.hpp"
 #include "actors/plugin/hook_instances.hpp"
-#include "actors/plugin/intake.hpp"
+#include "actors/plugin/incoming_frames.hpp"
 #include "actors/plugin/link_events.hpp"
 #include "actors/plugin/link_memory.hpp"
 #include "actors/plugin/pending_requests.hpp"
@@ -164,7 +164,7 @@ private:
   PluginDrivers drivers_{self_, questions_, commands_};
   std::optional<Reports> reports_;
   PendingRequests waiting_;  ///< Until it runs.
-  Intake intake_;            ///< What is not looked at yet.
+  IncomingFrames incoming_;  ///< What is not looked at yet.
   bool paused_ = false;      ///< A PauseOver is to come.
   std::uint64_t ping_ = 0;   ///< The question; 0: none is open.
   bool replacing_ = false;   ///< It is asked nothing more, for another one follows.

@@ -24,7 +24,7 @@ using namespace link_event;
 using FrameBuilder = schema::plugin::Frame::Builder;
 using Message = schema::plugin::Frame;
 
-constexpr auto intake_pause = 100ms;
+constexpr auto incoming_pause = 100ms;
 constexpr auto reap_interval = 10ms;
 constexpr unsigned most_pong_waits = 3;
 /// For drivers to find their tasks again. Nothing else is asked meanwhile.
@@ -64,7 +64,7 @@ void LinkState::spawn() {
 
 /// Nothing is left of what an earlier process has said.
 void LinkState::begin_anew() {
-  intake_.clear();
+  incoming_.clear();
   paused_ = false;
   ping_ = 0;
   replacing_ = false;
@@ -161,7 +161,7 @@ void LinkState::refuse(const std::string& why, bool may_pass) {
   const Error refused{Errc::rejected, fmt::format("{} is refused: {}", title(), why)};
   questions_.end(refused);
   waiting_.fail_all(refused);
-  intake_.clear();
+  incoming_.clear();
   life_.kill(why);
 }
 
@@ -219,7 +219,7 @@ void LinkState::when_running(PendingRequests::Request request) {
 void LinkState::received(Received& msg) {
   if (is_next(msg.life)) return next_received(msg);
   if (!life_.is(msg.life) || !life_.is_heard()) return;
-  intake_.add(std::move(msg.frame), msg.bytes);
+  incoming_.add(std::move(msg.frame), msg.bytes);
   drain();
 }
 
@@ -228,18 +228,18 @@ void LinkState::drain() {
   const auto is_free = [this](Message::Reader frame) { return questions_.awaits(frame); };
   std::uint64_t count = 0;
   while (life_.is_heard()) {
-    const auto said = intake_.next(now(), is_free);
+    const auto said = incoming_.next(now(), is_free);
     if (!said) break;
     ++count;
     if (!questions_.answer(*said->frame)) take(*said->frame);
     if (life_.runs()) life_.peer()->handled(said->bytes);
   }
-  const bool pauses = intake_.is_waiting() && !std::exchange(paused_, intake_.is_waiting());
+  const bool pauses = incoming_.is_waiting() && !std::exchange(paused_, incoming_.is_waiting());
   update([count, pauses](PluginStatus& status) {
     status.frames_in += count;
     status.delays += pauses ? 1 : 0;
   });
-  if (pauses) actor::send_self_after(self_, intake_pause, PauseOver{life_.number()});
+  if (pauses) actor::send_self_after(self_, incoming_pause, PauseOver{life_.number()});
 }
 
 void LinkState::pause_over(const PauseOver& msg) {
@@ -426,7 +426,7 @@ void LinkState::ping_due(const PingDue& msg) {
 
 void LinkState::pong_due(const PongDue& msg) {
   if (!life_.is(msg.life) || !life_.runs() || !questions_.is_open(msg.ping)) return;
-  if (intake_.is_waiting() && msg.waited < most_pong_waits) {  // What it said is not read yet.
+  if (incoming_.is_waiting() && msg.waited < most_pong_waits) {  // What it said is not read yet.
     actor::send_self_after(self_, options().patience.ping,
                            PongDue{msg.life, msg.ping, msg.waited + 1});
     return;

@@ -1,4 +1,4 @@
-#include "actors/plugin/intake.hpp"
+#include "actors/plugin/incoming_frames.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,49 +18,49 @@ plugin::Frame numbered(std::uint64_t number) {
 
 constexpr auto nothing_is_free = [](schema::plugin::Frame::Reader) { return false; };
 
-int taken(plugin::Intake& intake, std::chrono::nanoseconds now) {
+int taken(plugin::IncomingFrames& incoming, std::chrono::nanoseconds now) {
   int count = 0;
-  while (intake.next(now, nothing_is_free))
+  while (incoming.next(now, nothing_is_free))
     ++count;
   return count;
 }
 
 }  // namespace
 
-TEST_CASE("intake: so much at once, and so much a second, in its order") {
-  plugin::Intake intake;
+TEST_CASE("incoming frames: so much at once, and so much a second, in its order") {
+  plugin::IncomingFrames incoming;
   for (std::uint64_t i = 0; i < 25'000; ++i)
-    intake.add(numbered(i), 20);
-  CHECK(taken(intake, 1h) == 20'000);
-  CHECK(taken(intake, 1h) == 0);
-  CHECK(taken(intake, 1h + 1s) == 2'000);
-  CHECK(intake.is_waiting());
-  CHECK(intake.next(1h + 2s, nothing_is_free)->frame->getNumber() == 22'000);
+    incoming.add(numbered(i), 20);
+  CHECK(taken(incoming, 1h) == 20'000);
+  CHECK(taken(incoming, 1h) == 0);
+  CHECK(taken(incoming, 1h + 1s) == 2'000);
+  CHECK(incoming.is_waiting());
+  CHECK(incoming.next(1h + 2s, nothing_is_free)->frame->getNumber() == 22'000);
 }
 
-TEST_CASE("intake: a large message counts as many") {
-  plugin::Intake intake;
+TEST_CASE("incoming frames: a large message counts as many") {
+  plugin::IncomingFrames incoming;
   for (int i = 0; i < 20; ++i)
-    intake.add(numbered(0), std::size_t{16} << 20);
-  CHECK(taken(intake, 1h) == 9);
-  CHECK(taken(intake, 1h + 1s) <= 1);
+    incoming.add(numbered(0), std::size_t{16} << 20);
+  CHECK(taken(incoming, 1h) == 9);
+  CHECK(taken(incoming, 1h + 1s) <= 1);
 }
 
-TEST_CASE("intake: answers are free, but do not overtake") {
-  plugin::Intake intake;
+TEST_CASE("incoming frames: answers are free, but do not overtake") {
+  plugin::IncomingFrames incoming;
   for (std::uint64_t i = 0; i <= 20'000; ++i)
-    intake.add(numbered(0), 20);
-  intake.add(numbered(7), 20);
-  intake.add(numbered(0), 20);
+    incoming.add(numbered(0), 20);
+  incoming.add(numbered(7), 20);
+  incoming.add(numbered(0), 20);
   const auto is_free = [](schema::plugin::Frame::Reader frame) { return frame.getNumber() == 7; };
   int count = 0;
-  while (intake.next(1h, is_free))
+  while (incoming.next(1h, is_free))
     ++count;
   CHECK(count == 20'000);
-  CHECK(intake.next(1h + 1ms, is_free));  // the one before it
-  CHECK(intake.next(1h + 1ms, is_free)->frame->getNumber() == 7);
-  intake.clear();
-  CHECK_FALSE(intake.is_waiting());
+  CHECK(incoming.next(1h + 1ms, is_free));  // the one before it
+  CHECK(incoming.next(1h + 1ms, is_free)->frame->getNumber() == 7);
+  incoming.clear();
+  CHECK_FALSE(incoming.is_waiting());
 }
 
 TEST_CASE("waiting room: guests are asked in their order, or fail") {

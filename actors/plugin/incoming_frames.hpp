@@ -1,5 +1,5 @@
-// Intake: what a plugin has said and is not looked at yet, in its order: so much at once, and so
-// much a second again. A large message counts as many; answers cost nothing. Part of the
+// IncomingFrames: what a plugin has said and is not looked at yet, in its order: so much at once,
+// and so much a second again. A large message counts as many; answers cost nothing. Part of the
 // PluginLink. No clock.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nomad::plugin {
 
-class Intake {
+class IncomingFrames {
 public:
   static constexpr double at_once = 20'000;
   static constexpr double per_second = 2'000;
