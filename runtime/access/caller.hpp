@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/access/rare.hpp"
+#include "runtime/access/boxed.hpp"
 #include "runtime/base/secret.hpp"
 
 namespace nomad::access {
@@ -58,15 +58,15 @@ struct WorkloadIdentity {
 
 /// Small as long as little is known: every query that waits has one.
 struct Caller {
-  std::string remote;            ///< Address of the first caller, as far as it is known.
-  Rare<PeerIdentity> peer = {};  ///< None: a user of the HTTP API.
-  Rare<NodeIdentity> node = {};
-  Rare<TokenIdentity> token = {};
-  Rare<WorkloadIdentity> workload = {};
+  std::string remote;             ///< Address of the first caller, as far as it is known.
+  Boxed<PeerIdentity> peer = {};  ///< None: a user of the HTTP API.
+  Boxed<NodeIdentity> node = {};
+  Boxed<TokenIdentity> token = {};
+  Boxed<WorkloadIdentity> workload = {};
 
   /// The agent that sent a user's API request on, if that was not sent to this one. What it may do
   /// itself, the user may not.
-  Rare<PeerIdentity> passed_on_by = {};
+  Boxed<PeerIdentity> passed_on_by = {};
 
   /// What he is kept to, whatever the parts above may do; null: nothing.
   std::shared_ptr<const Limits> limits = {};

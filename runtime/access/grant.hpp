@@ -33,10 +33,10 @@ namespace nomad::access {
 using Time = std::chrono::steady_clock::time_point;
 
 struct Grant {
-  RightsRef rights = Rights::nothing();  ///< Never null.
-  std::string accessor = {};             ///< The token's public name, for logs.
-  Rare<WorkloadIdentity> workload = {};  ///< Whose identity the token is, if a task's.
-  std::uint64_t index = 0;               ///< Of the newest change of what this was read from.
+  RightsRef rights = Rights::nothing();   ///< Never null.
+  std::string accessor = {};              ///< The token's public name, for logs.
+  Boxed<WorkloadIdentity> workload = {};  ///< Whose identity the token is, if a task's.
+  std::uint64_t index = 0;                ///< Of the newest change of what this was read from.
   Time until = Time::max();  ///< The token ends by itself then; of what is kept: it counts so long.
   Time ends = Time::max();   ///< Of what is kept: the token ends by itself then.
 

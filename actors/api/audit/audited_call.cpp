@@ -14,7 +14,7 @@
 namespace nomad::api {
 namespace {
 
-std::string certificate_of(const access::Rare<access::PeerIdentity>& peer) {
+std::string certificate_of(const access::Boxed<access::PeerIdentity>& peer) {
   if (!peer || !peer->is_proven) return {};
   return net::certificate_name(peer->role, peer->region);
 }

@@ -17,7 +17,7 @@
 
 #include "actors/api/http/call.hpp"
 #include "actors/api/http/view.hpp"
-#include "runtime/access/rare.hpp"
+#include "runtime/access/boxed.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/state/watch.hpp"
 
@@ -40,7 +40,7 @@ struct Read {
   std::vector<state::WatchKey> watch;
 
   /// Of variables: judged with the namespace.
-  access::Rare<std::string> path = {};
+  access::Boxed<std::string> path = {};
 
   /// What is found by an id is judged by its own namespace, whatever the query names.
   bool by_object = false;

@@ -4,15 +4,15 @@
 
 #include "runtime/access/caller.hpp"
 
+using nomad::access::Boxed;
 using nomad::access::Caller;
-using nomad::access::Rare;
 
 TEST_CASE("a rare value is there or not, and copies are their own") {
-  Rare<std::string> empty;
+  Boxed<std::string> empty;
   CHECK_FALSE(empty);
   CHECK_FALSE(empty.has_value());
 
-  Rare<std::string> text = std::string{"one"};
+  Boxed<std::string> text = std::string{"one"};
   REQUIRE(text);
   CHECK(*text == "one");
   auto copy = text;

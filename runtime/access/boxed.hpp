@@ -1,4 +1,4 @@
-// Rare: a value that is mostly not there, and then takes a pointer's room only. Otherwise as a
+// Boxed: a value that is mostly not there, and then takes a pointer's room only. Otherwise as a
 // std::optional. Pure.
 #pragma once
 
@@ -8,22 +8,22 @@
 namespace nomad::access {
 
 template <class T>
-class Rare {
+class Boxed {
 public:
-  Rare() = default;
+  Boxed() = default;
 
-  Rare(T value) : value_{std::make_unique<T>(std::move(value))} {}
+  Boxed(T value) : value_{std::make_unique<T>(std::move(value))} {}
 
-  Rare(const Rare& other) : value_{other ? std::make_unique<T>(*other) : nullptr} {}
+  Boxed(const Boxed& other) : value_{other ? std::make_unique<T>(*other) : nullptr} {}
 
-  Rare(Rare&&) noexcept = default;
+  Boxed(Boxed&&) noexcept = default;
 
-  Rare& operator=(Rare other) noexcept {
+  Boxed& operator=(Boxed other) noexcept {
     value_ = std::move(other.value_);
     return *this;
   }
 
-  ~Rare() = default;
+  ~Boxed() = default;
 
   bool has_value() const { return value_ != nullptr; }
 
