@@ -7,7 +7,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/raft/applier.hpp"
 #include "actors/raft/known_peers.hpp"
-#include "actors/raft/leadership_news.hpp"
+#include "actors/raft/leadership_changes.hpp"
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/pending_proposals.hpp"
 #include "actors/raft/pending_reads.hpp"
@@ -131,7 +131,7 @@ private:
   PendingReads reads_;
   std::optional<actor::Promise<Transferred>> transfer_;
 
-  LeadershipNews news_{self_, parts_};
+  LeadershipChanges news_{self_, parts_};
   Role last_role_ = Role::follower;
 
   std::uint64_t timer_round_ = 0;

@@ -1,4 +1,4 @@
-// LeadershipNews: tells the rest of the server whether it leads, and who does: by the lease, the
+// LeadershipChanges: tells the rest of the server whether it leads, and who does: by the lease, the
 // view and the listener of NodeParts. Part of the RaftNode; works in its turns.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace nomad::raft {
 
-class LeadershipNews {
+class LeadershipChanges {
 public:
   /// `parts` outlives it.
-  LeadershipNews(NodeSelf::pointer self, const NodeParts& parts) : self_{self}, parts_{parts} {}
+  LeadershipChanges(NodeSelf::pointer self, const NodeParts& parts) : self_{self}, parts_{parts} {}
 
-  LeadershipNews(const LeadershipNews&) = delete;
-  LeadershipNews& operator=(const LeadershipNews&) = delete;
+  LeadershipChanges(const LeadershipChanges&) = delete;
+  LeadershipChanges& operator=(const LeadershipChanges&) = delete;
 
   /// The lease holds as long as the core's, once its barrier is among what is applied.
   void publish_lease(const Core& core, Index applied);

@@ -1,4 +1,4 @@
-#include "actors/raft/leadership_news.hpp"
+#include "actors/raft/leadership_changes.hpp"
 
 #include <utility>
 
@@ -15,12 +15,12 @@ bool is_same(const LeadershipChanged& told, const LeadershipChanged& now) {
 
 }  // namespace
 
-void LeadershipNews::publish_lease(const Core& core, Index applied) {
+void LeadershipChanges::publish_lease(const Core& core, Index applied) {
   const bool caught_up = core.barrier_index() != 0 && applied >= core.barrier_index();
   parts_.lease->set(caught_up ? core.lease_until().count() : 0);
 }
 
-void LeadershipNews::publish(const Core& core, Index applied) {
+void LeadershipChanges::publish(const Core& core, Index applied) {
   publish_lease(core, applied);
   LeadershipChanged now{.leads = core.role() == Role::leader,
                         .ready = false,
@@ -51,7 +51,7 @@ void LeadershipNews::publish(const Core& core, Index applied) {
   if (parts_.listener) self_->send(parts_.listener, std::move(now));
 }
 
-void LeadershipNews::stop() {
+void LeadershipChanges::stop() {
   end_lease();
   parts_.leader->set({});
 }
