@@ -12,7 +12,7 @@
 #include "actors/client/drivers/qemu.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
 #include "actors/client/hooks/builtin_hooks.hpp"
-#include "runtime/host/file_news.hpp"
+#include "runtime/host/file_changes.hpp"
 #include "runtime/network/cni_fingerprint.hpp"
 #include "runtime/workload/task_machine.hpp"
 
@@ -77,7 +77,7 @@ Result<Hooks> all_hooks(const PluginCatalog& plugins, const HookParts& parts) {
 
 PluginCatalog builtin_plugins(bool with_mock_driver, HookSettings settings) {
   PluginCatalog plugins;
-  if (!settings.news) settings.news = std::make_shared<host::FileNews>();
+  if (!settings.news) settings.news = std::make_shared<host::FileChanges>();
   plugins.builtin_hooks = [settings = std::move(settings)](const HookParts& parts) {
     return builtin_hooks(settings, parts);
   };

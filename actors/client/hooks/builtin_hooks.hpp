@@ -22,7 +22,7 @@ class FetchPool;
 }
 
 namespace nomad::host {
-class FileNews;
+class FileChanges;
 }
 
 namespace nomad::network {
@@ -35,7 +35,7 @@ namespace nomad::client {
 struct HookSettings {
   UserRules users{};
   std::shared_ptr<artifact::FetchPool> artifacts{};  ///< Null: tasks with artifacts fail.
-  std::shared_ptr<host::FileNews> news{};            ///< Null: it is made.
+  std::shared_ptr<host::FileChanges> news{};         ///< Null: it is made.
   std::shared_ptr<TaskSockets> sockets{};            ///< Null: tasks have none.
 };
 

@@ -90,7 +90,7 @@ private:
 
   /// What `file` has read for a template.
   struct FollowedFiles {
-    host::FileNews::Ticket ticket = 0;
+    host::FileChanges::Ticket ticket = 0;
     std::uint64_t rendering = 0;
   };
 

@@ -24,7 +24,7 @@
 #include "actors/client/tools/blocking_pool.hpp"
 
 namespace nomad::host {
-class FileNews;
+class FileChanges;
 }
 
 namespace nomad::client {
@@ -33,7 +33,7 @@ struct TemplateHookParts {
   std::string region;                                ///< The node's.
   DataWatcher data;                                  ///< Follows what templates ask for.
   std::shared_ptr<const TemplateSettings> settings;  ///< Not null.
-  std::shared_ptr<host::FileNews> news;              ///< Of files that templates read.
+  std::shared_ptr<host::FileChanges> news;           ///< Of files that templates read.
   BlockingPool steps;
   UnixClock unix_now;
 };

@@ -21,7 +21,7 @@
 #include "actors/client/templates/data_watcher.hpp"
 #include "actors/client/templates/template_settings.hpp"
 #include "actors/client/tools/blocking_pool.hpp"
-#include "runtime/host/file_news.hpp"
+#include "runtime/host/file_changes.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/templates/task_templates.hpp"
 

@@ -1,4 +1,4 @@
-// FileNews: tells who has read files that tasks may change that they are others now, by inotify.
+// FileChanges: tells who has read files that tasks may change that they are others now, by inotify.
 //
 // Not the files are watched but the directories on the way to them, below their root: so a file
 // that is put in another one's place counts, and so does a link that leads elsewhere. After the
@@ -48,22 +48,22 @@ struct SeenFile {
 };
 
 /// Tests have shorter times, and kernels that spare nothing.
-struct FileNewsTerms {
+struct FileChangesTerms {
   std::chrono::milliseconds gather{250};
   std::chrono::milliseconds blind_pause{10'000};
   std::function<Result<std::unique_ptr<FileWatcher>>()> open_watcher = FileWatcher::open;
 };
 
-class FileNews {
+class FileChanges {
 public:
   using Ticket = std::uint64_t;
 
-  explicit FileNews(FileNewsTerms terms = {});
-  FileNews(const FileNews&) = delete;
-  FileNews& operator=(const FileNews&) = delete;
+  explicit FileChanges(FileChangesTerms terms = {});
+  FileChanges(const FileChanges&) = delete;
+  FileChanges& operator=(const FileChanges&) = delete;
 
   /// Nothing is called back after it. Not from within a callback.
-  ~FileNews();
+  ~FileChanges();
 
   /// Calls `changed` when one of the files is another than it was.
   Ticket watch(std::vector<SeenFile> files, std::function<void()> changed);

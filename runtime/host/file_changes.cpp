@@ -1,4 +1,4 @@
-#include "runtime/host/file_news.hpp"
+#include "runtime/host/file_changes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -47,9 +47,9 @@ Result<FileMark> FileMark::of(const Beneath& root, std::string_view path) {
                   .changed = nanoseconds_of(status.st_ctim)};
 }
 
-class FileNews::Core {
+class FileChanges::Core {
 public:
-  explicit Core(FileNewsTerms terms) : terms_{std::move(terms)} {}
+  explicit Core(FileChangesTerms terms) : terms_{std::move(terms)} {}
 
   ~Core() {
     {
@@ -106,7 +106,7 @@ private:
   static bool is_another(const SeenFile& file);
   void look();
 
-  const FileNewsTerms terms_;
+  const FileChangesTerms terms_;
   UniqueFd bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;
   std::map<Ticket, Order> orders_;  ///< That the thread has not taken yet.
@@ -123,7 +123,7 @@ private:
 };
 
 /// False when it is to end.
-bool FileNews::Core::take_orders() {
+bool FileChanges::Core::take_orders() {
   std::map<Ticket, Order> orders;
   std::vector<Ticket> forgotten;
   {
@@ -149,17 +149,17 @@ bool FileNews::Core::take_orders() {
   return true;
 }
 
-void FileNews::Core::look_by(Clock::time_point time) {
+void FileChanges::Core::look_by(Clock::time_point time) {
   look_at_ = look_at_ ? std::min(*look_at_, time) : time;
 }
 
-void FileNews::Core::warn(const Error& why) {
+void FileChanges::Core::warn(const Error& why) {
   if (std::exchange(warned_, true)) return;
   log::warn("client", "files that templates read are looked at in turns, for want of inotify",
             {{"delay", format_duration(terms_.blind_pause)}, {"error", why}});
 }
 
-bool FileNews::Core::has_watcher() {
+bool FileChanges::Core::has_watcher() {
   if (watcher_) return true;
   auto opened = terms_.open_watcher();
   if (opened)
@@ -169,7 +169,7 @@ bool FileNews::Core::has_watcher() {
   return opened.has_value();
 }
 
-void FileNews::Core::attend(Watched& watched) {
+void FileChanges::Core::attend(Watched& watched) {
   watched.blind = !has_watcher();
   if (watched.blind) return;
   for (const auto& file : watched.order.files) {
@@ -199,12 +199,12 @@ void FileNews::Core::attend(Watched& watched) {
   }
 }
 
-void FileNews::Core::unwatch(Watched& watched) {
+void FileChanges::Core::unwatch(Watched& watched) {
   for (const auto watch : std::exchange(watched.watches, {}))
     watcher_->unwatch(watch);
 }
 
-bool FileNews::Core::is_another(const SeenFile& file) {
+bool FileChanges::Core::is_another(const SeenFile& file) {
   const auto root = Beneath::open(file.root, false);
   if (!root) return false;
   const auto mark = FileMark::of(*root, file.path);
@@ -212,7 +212,7 @@ bool FileNews::Core::is_another(const SeenFile& file) {
 }
 
 /// At the files on whose way something has happened.
-void FileNews::Core::look() {
+void FileChanges::Core::look() {
   look_at_.reset();
   for (auto at = watched_.begin(); at != watched_.end();) {
     auto& watched = at->second;
@@ -234,7 +234,7 @@ void FileNews::Core::look() {
   }
 }
 
-void FileNews::Core::serve() {
+void FileChanges::Core::serve() {
   while (take_orders()) {
     // While changes gather, what happens waits in the kernel, which forgets nothing but says so.
     const bool gathers = look_at_ && *look_at_ <= Clock::now() + terms_.gather;
@@ -257,15 +257,16 @@ void FileNews::Core::serve() {
   }
 }
 
-FileNews::FileNews(FileNewsTerms terms) : core_{std::make_unique<Core>(std::move(terms))} {}
+FileChanges::FileChanges(FileChangesTerms terms)
+    : core_{std::make_unique<Core>(std::move(terms))} {}
 
-FileNews::~FileNews() = default;
+FileChanges::~FileChanges() = default;
 
-FileNews::Ticket FileNews::watch(std::vector<SeenFile> files, std::function<void()> changed) {
+FileChanges::Ticket FileChanges::watch(std::vector<SeenFile> files, std::function<void()> changed) {
   return core_->watch(std::move(files), std::move(changed));
 }
 
-void FileNews::forget(Ticket ticket) {
+void FileChanges::forget(Ticket ticket) {
   core_->forget(ticket);
 }
 

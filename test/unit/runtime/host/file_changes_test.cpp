@@ -1,5 +1,5 @@
 // Changes of files that were read, whoever makes them and however.
-#include "runtime/host/file_news.hpp"
+#include "runtime/host/file_changes.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -53,9 +53,9 @@ private:
 struct Fixture {
   TempDir dir;
   Count heard;
-  FileNews news;
+  FileChanges news;
 
-  explicit Fixture(FileNewsTerms terms = {.gather = 20ms}) : news{std::move(terms)} {
+  explicit Fixture(FileChangesTerms terms = {.gather = 20ms}) : news{std::move(terms)} {
     fs::create_directories(dir / "local/one");
     fs::create_directories(dir / "local/two");
     put(dir / "local/one/conf", "1");
@@ -69,7 +69,7 @@ struct Fixture {
     return {dir.path(), path, FileMark::of(root.value(), path).value()};
   }
 
-  FileNews::Ticket watch(const SeenFile& file) {
+  FileChanges::Ticket watch(const SeenFile& file) {
     return news.watch({file}, [this] { heard.add(); });
   }
 
@@ -88,7 +88,7 @@ struct Fixture {
 };
 
 /// As often as `times` nothing can be watched.
-FileNewsTerms without_inotify(int times) {
+FileChangesTerms without_inotify(int times) {
   const auto left = std::make_shared<std::atomic<int>>(times);
   return {.gather = 1ms,
           .blind_pause = 1ms,
@@ -100,7 +100,7 @@ FileNewsTerms without_inotify(int times) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "file_news: a change is told once") {
+TEST_CASE_FIXTURE(Fixture, "file_changes: a change is told once") {
   watch(seen("local/one/conf"));
   CHECK(stays_silent());
   SUBCASE("of the text") {
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(Fixture, "file_news: a change is told once") {
   CHECK(stays_silent());
 }
 
-TEST_CASE_FIXTURE(Fixture, "file_news: a link that leads elsewhere is a change") {
+TEST_CASE_FIXTURE(Fixture, "file_changes: a link that leads elsewhere is a change") {
   watch(seen("local/now/conf"));
   fs::create_directory_symlink("two", dir / "local/next");
   CHECK(stays_silent());
@@ -127,14 +127,14 @@ TEST_CASE_FIXTURE(Fixture, "file_news: a link that leads elsewhere is a change")
   CHECK(hears());
 }
 
-TEST_CASE_FIXTURE(Fixture, "file_news: what changed before it was watched is told") {
+TEST_CASE_FIXTURE(Fixture, "file_changes: what changed before it was watched is told") {
   const auto file = seen("local/one/conf");
   put(dir / "local/one/conf", "other");
   watch(file);
   CHECK(hears());
 }
 
-TEST_CASE_FIXTURE(Fixture, "file_news: what is written beside the file is no change") {
+TEST_CASE_FIXTURE(Fixture, "file_changes: what is written beside the file is no change") {
   watch(seen("local/one/conf"));
   for (int i = 0; i < 20; ++i)
     put(dir / "local/one/log", std::to_string(i));
@@ -143,7 +143,7 @@ TEST_CASE_FIXTURE(Fixture, "file_news: what is written beside the file is no cha
   CHECK(hears());
 }
 
-TEST_CASE_FIXTURE(Fixture, "file_news: a file that has gone is waited for") {
+TEST_CASE_FIXTURE(Fixture, "file_changes: a file that has gone is waited for") {
   watch(seen("local/one/conf"));
   fs::remove_all(dir / "local/one");
   CHECK(stays_silent());
@@ -153,7 +153,7 @@ TEST_CASE_FIXTURE(Fixture, "file_news: a file that has gone is waited for") {
   CHECK(hears());
 }
 
-TEST_CASE_FIXTURE(Fixture, "file_news: nothing is told of what was forgotten") {
+TEST_CASE_FIXTURE(Fixture, "file_changes: nothing is told of what was forgotten") {
   const auto ticket = watch(seen("local/one/conf"));
   CHECK(stays_silent());
   news.forget(ticket);
@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(Fixture, "file_news: nothing is told of what was forgotten") {
   CHECK(stays_silent());
 }
 
-TEST_CASE("file_news: without inotify files are looked at from time to time") {
+TEST_CASE("file_changes: without inotify files are looked at from time to time") {
   int times = 2;  // until there is some
   SUBCASE("for good") {
     times = 1'000'000;
