@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "runtime/access/witness.hpp"
+#include "runtime/access/judgement_record.hpp"
 
 namespace nomad::access {
 namespace {
@@ -78,9 +78,9 @@ Principal Principal::behind() const {
   return principal;
 }
 
-Principal Principal::seen_by(std::shared_ptr<Witness> witness) const {
+Principal Principal::seen_by(std::shared_ptr<JudgementRecord> judged) const {
   auto principal = *this;
-  principal.witness_ = std::move(witness);
+  principal.judged_ = std::move(judged);
   return principal;
 }
 
@@ -111,7 +111,7 @@ Result<Allowed> authorize(const Principal& who, Capability needed, const Target&
   const bool has_rights = is_open || (who.grant_ && opens(allowed_by(*who.grant_->rights), needed));
   const auto* const limits = who.limits();
   const bool is_allowed = has_rights && (limits == nullptr || opens(allowed_by(*limits), needed));
-  if (who.witness_) who.witness_->note(needed, target, is_allowed);
+  if (who.judged_) who.judged_->note(needed, target, is_allowed);
   if (!has_rights) return permission_denied();
   if (!is_allowed) return Limits::refusal(needed, target);
   return Allowed{needed, target, who.is_cluster()};

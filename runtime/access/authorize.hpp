@@ -29,7 +29,7 @@
 namespace nomad::access {
 
 class Allowed;
-class Witness;
+class JudgementRecord;
 
 /// A caller and what he may do. Only the Authenticator (authenticator.hpp) makes one that is not
 /// the cluster itself. Cheap to copy.
@@ -53,7 +53,7 @@ public:
   Principal behind() const;
 
   /// The same, of whom each judgement in this process is noted; null: none is.
-  Principal seen_by(std::shared_ptr<Witness> witness) const;
+  Principal seen_by(std::shared_ptr<JudgementRecord> judged) const;
 
   /// For logs, as `Caller::describe`; "cluster:core_gc".
   std::string describe() const;
@@ -72,7 +72,7 @@ private:
 
   std::shared_ptr<const Caller> caller_;  ///< Null of the cluster, or when it was moved away.
   GrantRef grant_;
-  std::shared_ptr<Witness> witness_;
+  std::shared_ptr<JudgementRecord> judged_;
   std::string_view duty_;
   bool needs_token_ = false;  ///< As `Presented` says it.
 };

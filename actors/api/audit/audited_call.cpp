@@ -139,10 +139,10 @@ void AuditedCall::refuse(unsigned status, std::string_view text) {
 /// only leaves out what was refused.
 std::optional<audit::Verdict> AuditedCall::verdict() const {
   const bool is_refused = status_ == net::status::forbidden;
-  auto judged = is_refused ? std::nullopt : witness_->first_allowed();
+  auto judged = is_refused ? std::nullopt : judged_->first_allowed();
   audit::Verdict verdict;
   verdict.is_allowed = judged.has_value();
-  if (!judged) judged = witness_->last_refused();
+  if (!judged) judged = judged_->last_refused();
   if (!judged && !is_refused) return {};
   if (!judged) return verdict;
   verdict.capability = access::word_of(judged->capability);

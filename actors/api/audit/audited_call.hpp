@@ -18,7 +18,7 @@
 
 #include "actors/api/audit/auditor.hpp"
 #include "runtime/access/authorize.hpp"
-#include "runtime/access/witness.hpp"
+#include "runtime/access/judgement_record.hpp"
 #include "runtime/base/secret.hpp"
 #include "runtime/net/http/exchange.hpp"
 #include "runtime/state/store.hpp"
@@ -35,7 +35,7 @@ public:
   AuditedCall(std::shared_ptr<Auditor> auditor, const net::Request& request, std::string route);
 
   /// `who`, whose judgements are told from now on.
-  access::Principal watch(const access::Principal& who) const { return who.seen_by(witness_); }
+  access::Principal watch(const access::Principal& who) const { return who.seen_by(judged_); }
 
   /// Who asks, as it is known now. What his token is stands in `store`, where this agent has one.
   void knows(const access::Principal& who, const std::shared_ptr<state::Store>& store);
@@ -70,7 +70,8 @@ private:
 
   const std::shared_ptr<Auditor> auditor_;
   const std::chrono::steady_clock::time_point begun_;
-  const std::shared_ptr<access::Witness> witness_ = std::make_shared<access::Witness>();
+  const std::shared_ptr<access::JudgementRecord> judged_
+      = std::make_shared<access::JudgementRecord>();
   audit::Event base_;  ///< What is the same in all lines.
   std::optional<access::Principal> who_;
   SecretText mistaken_;  ///< The secret of a token that was named by it in the path; or empty.

@@ -1,47 +1,47 @@
-#include "runtime/access/witness.hpp"
-
 #include <doctest/doctest.h>
+
+#include "runtime/access/judgement_record.hpp"
 
 using namespace nomad::access;
 
-TEST_CASE("witness: without a judgement it has seen nothing") {
-  const Witness witness;
+TEST_CASE("judged: without a judgement it has seen nothing") {
+  const JudgementRecord judged;
 
-  CHECK_FALSE(witness.first_allowed());
-  CHECK_FALSE(witness.last_refused());
+  CHECK_FALSE(judged.first_allowed());
+  CHECK_FALSE(judged.last_refused());
 }
 
-TEST_CASE("witness: of many judgements the first that allowed and the last that refused are kept") {
-  Witness witness;
+TEST_CASE("judged: of many judgements the first that allowed and the last that refused are kept") {
+  JudgementRecord judged;
 
-  witness.note(Capability::read_job, {.ns = "a"}, true);
-  witness.note(Capability::list_jobs, {.ns = "b"}, true);
-  witness.note(Capability::submit_job, {.ns = "c"}, false);
-  witness.note(Capability::alloc_exec, {.ns = "d"}, false);
+  judged.note(Capability::read_job, {.ns = "a"}, true);
+  judged.note(Capability::list_jobs, {.ns = "b"}, true);
+  judged.note(Capability::submit_job, {.ns = "c"}, false);
+  judged.note(Capability::alloc_exec, {.ns = "d"}, false);
 
-  REQUIRE(witness.first_allowed());
-  CHECK(witness.first_allowed()->capability == Capability::read_job);
-  CHECK(witness.first_allowed()->ns == "a");
-  REQUIRE(witness.last_refused());
-  CHECK(witness.last_refused()->capability == Capability::alloc_exec);
-  CHECK(witness.last_refused()->ns == "d");
+  REQUIRE(judged.first_allowed());
+  CHECK(judged.first_allowed()->capability == Capability::read_job);
+  CHECK(judged.first_allowed()->ns == "a");
+  REQUIRE(judged.last_refused());
+  CHECK(judged.last_refused()->capability == Capability::alloc_exec);
+  CHECK(judged.last_refused()->ns == "d");
 }
 
-TEST_CASE("witness: what was judged is kept beyond what named it") {
-  Witness witness;
+TEST_CASE("judged: what was judged is kept beyond what named it") {
+  JudgementRecord judged;
   {
     const std::string path = "a/secret/place";
     const std::string pool = "gpu";
-    witness.note(Capability::variables_read,
-                 {.ns = "n",
-                  .path = path,
-                  .node_pool = pool,
-                  .node = "node",
-                  .host_volume = "disk",
-                  .plugin = "p"},
-                 true);
+    judged.note(Capability::variables_read,
+                {.ns = "n",
+                 .path = path,
+                 .node_pool = pool,
+                 .node = "node",
+                 .host_volume = "disk",
+                 .plugin = "p"},
+                true);
   }
-  const auto seen = witness.first_allowed();
+  const auto seen = judged.first_allowed();
 
   REQUIRE(seen);
   const auto target = seen->target();

@@ -1,6 +1,6 @@
-// Witness: what was judged on behalf of one request, for the audit log: which capability, of what,
-// and how it ended. A principal that carries one (Principal::seen_by) has each of his judgements
-// noted, wherever in this process he is judged. It decides nothing.
+// JudgementRecord: what was judged on behalf of one request, for the audit log: which capability,
+// of what, and how it ended. A principal that carries one (Principal::seen_by) has each of his
+// judgements noted, wherever in this process he is judged. It decides nothing.
 //
 // Of many judgements, as for a list, the first that allowed and the last that refused are kept.
 // Thread-safe.
@@ -15,7 +15,7 @@
 
 namespace nomad::access {
 
-class Witness {
+class JudgementRecord {
 public:
   struct Judgement {
     Capability capability = Capability::none;

@@ -1,8 +1,8 @@
-#include "runtime/access/witness.hpp"
+#include "runtime/access/judgement_record.hpp"
 
 namespace nomad::access {
 
-void Witness::note(Capability needed, const Target& target, bool is_allowed) {
+void JudgementRecord::note(Capability needed, const Target& target, bool is_allowed) {
   const std::lock_guard lock{guard_};
   if (is_allowed && allowed_) return;
   auto& kept = is_allowed ? allowed_ : refused_;
@@ -15,12 +15,12 @@ void Witness::note(Capability needed, const Target& target, bool is_allowed) {
                    std::string{target.plugin}};
 }
 
-std::optional<Witness::Judgement> Witness::first_allowed() const {
+std::optional<JudgementRecord::Judgement> JudgementRecord::first_allowed() const {
   const std::lock_guard lock{guard_};
   return allowed_;
 }
 
-std::optional<Witness::Judgement> Witness::last_refused() const {
+std::optional<JudgementRecord::Judgement> JudgementRecord::last_refused() const {
   const std::lock_guard lock{guard_};
   return refused_;
 }
