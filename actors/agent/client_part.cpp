@@ -331,7 +331,7 @@ Result<> ClientPart::reconfigure(const config::AgentConfig& config,
   using client::client_actor::Reconfigure;
   using client::client_actor::Reconfigured;
   auto options = NOMAD_TRY(client_options(config, executor_path_, http_address_));
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   Result<> outcome;
   self.request(client_, 60s, Reconfigure{std::move(options), std::move(plugins)})
       .receive([](const Reconfigured&) {}, [&outcome](const Error& err) { outcome = err; });
@@ -341,7 +341,7 @@ Result<> ClientPart::reconfigure(const config::AgentConfig& config,
 Result<std::string> ClientPart::wait_for_node_id() const {
   using client::client_api::GetNode;
   using client::client_api::LocalNode;
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   const auto deadline = std::chrono::steady_clock::now() + 30s;
   Result<std::string> outcome = Error{Errc::timeout, "the client did not come up within 30 s"};
   while (std::chrono::steady_clock::now() < deadline) {
@@ -364,7 +364,7 @@ Result<std::string> ClientPart::wait_for_node_id() const {
 }
 
 void ClientPart::stop() {
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   self.request(client_, 60s, client::client_actor::Stop{})
       .receive([](client::client_actor::Stopped) {},
                [](const Error& err) {

@@ -381,7 +381,7 @@ void ClusterPart::serve_nodes(const server::NodeSide& nodes) {
 
 void ClusterPart::leave(actor::System& system, cluster::MemberStatus status) {
   if (!membership_) return;
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   self.request(membership_, leave_patience, server::membership::Leave{status})
       .receive([](server::membership::Done) {},
                [](const Error& err) {

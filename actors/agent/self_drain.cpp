@@ -22,7 +22,7 @@ Result<> drain_own_node(actor::System& system,
                         const NodeDoor& servers,
                         const SelfDrain& drain,
                         const std::function<bool(std::chrono::milliseconds)>& wait) {
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   const auto ask = [&](bool start) {
     Result<bool> draining = false;
     auto order = door::make_ask(drain.node_id, [&](auto& ask) {

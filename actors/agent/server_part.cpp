@@ -281,7 +281,7 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
 bool ServerPart::await_removal() {
   const auto deadline = std::chrono::steady_clock::now() + removal_patience;
   const auto& members = *cluster_->members();
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   bool is_removed = false;
   bool waits = true;
   while (waits && std::chrono::steady_clock::now() < deadline) {
@@ -307,7 +307,7 @@ void ServerPart::stop(bool leaving) {
   locks_ = {};
   schedulers_.reset();
   decisions_ = {};
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
     self.request(raft_->node, removal_patience, raft::TransferLeadership{})
         .receive([](raft::Transferred) {}, [](const Error&) {});  // it did not lead

@@ -104,21 +104,21 @@ void Self::ask(Question question, Question::OnReply then, Question::OnError fail
     listen(actor_.request(dest, caf::infinite, std::move(question.mail)));
 }
 
-struct Outsider::Core {
+struct BlockingAsker::Core {
   explicit Core(System& system) : self(system) {}
 
   caf::scoped_actor self;
 };
 
-Outsider::Outsider(System& system) : core_(std::make_unique<Core>(system)) {}
+BlockingAsker::BlockingAsker(System& system) : core_(std::make_unique<Core>(system)) {}
 
-Outsider::~Outsider() = default;
+BlockingAsker::~BlockingAsker() = default;
 
-void Outsider::wait_for(const Any& other) {
+void BlockingAsker::wait_for(const Any& other) {
   core_->self->wait_for(as_caf(other.ref()));
 }
 
-void Outsider::ask(Question question, Question::OnReply then, Question::OnError failed) {
+void BlockingAsker::ask(Question question, Question::OnReply then, Question::OnError failed) {
   core_->self->request(as_caf(question.dest), to_caf(question.timeout), std::move(question.mail))
       .receive([&then](Mail& reply) { then(reply); },
                [&failed](const caf::error& err) { failed(from_caf(err)); });

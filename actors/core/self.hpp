@@ -198,27 +198,27 @@ Timer send_self_after(TypedSelf<Interface>* self, std::chrono::nanoseconds delay
 }
 
 /// Asks actors from a thread that is none and may wait: wiring, tests, benchmarks.
-class Outsider {
+class BlockingAsker {
 public:
-  explicit Outsider(System& system);
-  Outsider(const Outsider&) = delete;
-  Outsider& operator=(const Outsider&) = delete;
-  ~Outsider();
+  explicit BlockingAsker(System& system);
+  BlockingAsker(const BlockingAsker&) = delete;
+  BlockingAsker& operator=(const BlockingAsker&) = delete;
+  ~BlockingAsker();
 
   template <class Reply>
   class [[nodiscard]] Asked {
   public:
-    Asked(Outsider& outsider, Question question)
-        : outsider_(outsider), question_(std::move(question)) {}
+    Asked(BlockingAsker& asker, Question question)
+        : asker_(asker), question_(std::move(question)) {}
 
     /// Waits, and calls one of the two.
     template <class Function, class Failed>
     void receive(Function function, Failed failed) && {
-      outsider_.ask(std::move(question_), on_reply<Reply>(std::move(function)), std::move(failed));
+      asker_.ask(std::move(question_), on_reply<Reply>(std::move(function)), std::move(failed));
     }
 
   private:
-    Outsider& outsider_;
+    BlockingAsker& asker_;
     Question question_;
   };
 

@@ -370,7 +370,7 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
     };
   auto outcome = keep_user(file.name, settings);
   if (!outcome) return keeps(outcome.error());
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   self.request(known.link, upgrade_patience, std::move(order))
       .receive([](const plugin_link::Reconfigured&) {},
                [&outcome](const Error& err) { outcome = err; });
@@ -487,7 +487,7 @@ void PluginLoader::serve(const plugin_link::Serve& how) {
 }
 
 void PluginLoader::end(std::vector<Loaded> those) {
-  actor::Outsider self{*system_};
+  actor::BlockingAsker self{*system_};
   for (const auto& each : those)  // All at once; then each is waited for.
     actor::tell(each.link, plugin_link::Stop{});
   for (const auto& each : those)

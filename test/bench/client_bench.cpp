@@ -76,7 +76,7 @@ struct Node {
   }
 
   void stop() {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     self.request(node, actor::infinite, client::client_actor::Stop{})
         .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
     node = client::Client{};
@@ -95,7 +95,7 @@ struct Node {
   }
 
   std::uint64_t running() {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     std::uint64_t count = 0;
     self.request(node, 10s, client::client_api::CountAllocs{})
         .receive(

@@ -181,7 +181,7 @@ int main() {
   actor::kill(near);
   actor::kill(built_in);
   for (const auto& each : {link, near_link}) {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     self.request(each, 3s, plugin::plugin_link::Stop{})
         .receive([](plugin::plugin_link::Stopped) {}, [](const Error&) {});
     actor::kill(each);

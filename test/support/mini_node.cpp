@@ -23,14 +23,14 @@ namespace {
 
 constexpr auto between_questions = 2ms;  ///< Between two questions that nothing tells the time for.
 
-bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
+bool answers(actor::BlockingAsker& self, const client::Client& client, const std::string& id) {
   bool fine = false;
   self.request(client, 5s, test::signal_tasks(id, "", "SIGNULL"))
       .receive([&fine](const door::NodeReply&) { fine = true; }, [](const Error&) {});
   return fine;
 }
 
-bool is_empty(actor::Outsider& self, const client::Client& client) {
+bool is_empty(actor::BlockingAsker& self, const client::Client& client) {
   bool empty = false;
   self.request(client, 5s, client::client_api::CountAllocs{})
       .receive(
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     for (int number = 0; number < count; ++number)
       if (!test::succeeds([&] { return answers(self, *node, test::numbered_id(number, owner)); },
                           between_questions))

@@ -41,7 +41,7 @@ Object<schema::ServiceRegistration> service(Words words) {
 
 int say(actor::System& system, const NodeDoor& servers, door::Ask message) {
   int code = 1;
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   self.request(servers, 30s, std::move(message))
       .receive(
           [&code](const door::Reply& done) {

@@ -85,7 +85,7 @@ struct RealNode {
   }
 
   void stop() {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     self.request(node, 30s, client::client_actor::Stop{})
         .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
     node = client::Client{};
@@ -219,7 +219,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   run(1, test::simple_job("job", "service", "raw_exec", script("echo up; exec sleep 1000")));
   REQUIRE(reaches(ClientStatus::RUNNING));
   REQUIRE(logs(1, "up\n"));
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   std::uint64_t rss = 0;
   self.request(node, 5s, test::read_usage(test::numbered_id(1, owner)))
       .receive(
@@ -238,7 +238,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage is streamed, also of a task that wa
   stop();
   task_metrics = std::make_shared<telemetry::Registry>(telemetry::Options{});
   start();
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   // Nobody has asked before, so it is by the stream that the first answers know a share of time.
   std::ofstream{shared_dir(1) + "/again"};
   REQUIRE(logs(1, "later\n"));
@@ -263,7 +263,7 @@ struct LoneDriver {
   test::TempDir dir;
   actor::SystemConfig config;
   actor::System system{config};
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   std::atomic<bool> reader_fails = false;
   std::atomic<int> told = 0;
   std::atomic<int> told_of_other = 0;
@@ -392,7 +392,7 @@ struct Told {
 
 Result<std::shared_ptr<host::ExecSession>> ask_exec(RealNode& real,
                                                     std::vector<std::string> command) {
-  actor::Outsider self{real.system};
+  actor::BlockingAsker self{real.system};
   Result<std::shared_ptr<host::ExecSession>> answer = Error{Errc::internal, "no answer"};
   self.request(real.node, 30s,
                client::client_api::Exec{test::numbered_id(1, real.owner),
@@ -467,7 +467,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
   stop();
   CHECK(::kill(std::stoi(before), 0) == 0);
   start();
-  actor::Outsider self{system};
+  actor::BlockingAsker self{system};
   CHECK(test::succeeds([&] {
     bool fine = false;
     self.request(node, 5s, test::signal_tasks(test::numbered_id(1, owner), "", "SIGNULL"))

@@ -82,7 +82,7 @@ struct ClusterFixture {
 
   void stop(const ServerId& id) {
     net->disconnect(id);
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     auto node = servers.at(id).node;
     servers.erase(id);
     actor::stop(node);
@@ -91,7 +91,7 @@ struct ClusterFixture {
 
   template <class Reply, class M>
   Result<Reply> ask(const ServerId& id, M msg) {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     Result<Reply> answer = Error{Errc::internal, "not answered"};
     self.request(servers.at(id).node, 30s, std::move(msg))
         .receive([&answer](Reply& reply) { answer = std::move(reply); },

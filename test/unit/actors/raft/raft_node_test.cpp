@@ -62,7 +62,7 @@ public:
 
   template <class Reply, class M>
   Result<Reply> ask(M msg) {
-    actor::Outsider self{system_};
+    actor::BlockingAsker self{system_};
     Result<Reply> answer = Error{Errc::internal, "not answered"};
     self.request(raft_->node, patience, std::move(msg))
         .receive([&answer](Reply& reply) { answer = std::move(reply); },

@@ -99,7 +99,7 @@ struct RecoveryFixture {
     result.list = *fsm->published();
     CHECK((alone ? test::leads(*raft) : raft->lease->holds()) == alone);
     {
-      actor::Outsider self{system};
+      actor::BlockingAsker self{system};
       self.request(raft->node, 30s, GetStatus{})
           .receive([&result](RaftStatus& status) { result.configuration = status.configuration; },
                    [](const Error&) { FAIL("no status"); });

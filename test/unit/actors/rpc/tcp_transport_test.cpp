@@ -72,7 +72,7 @@ struct Pair {
 
   template <class Answer, class Message>
   Result<Answer> ask(const Transport& to, Message msg) {
-    actor::Outsider self{system};
+    actor::BlockingAsker self{system};
     Result<Answer> outcome = Error{};
     self.request(to, 20s, std::move(msg))
         .receive([&](Answer& answer) { outcome = std::move(answer); },
