@@ -17,7 +17,7 @@
 #include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
-#include "actors/nodesim/node_farm.hpp"
+#include "actors/nodesim/simulated_nodes.hpp"
 #include "actors/nodesim/stats_collector.hpp"
 #include "cli/arguments.hpp"
 #include "runtime/base/duration.hpp"
@@ -83,8 +83,8 @@ Result<Nanoseconds> duration_of(std::string_view flag, const std::string& text) 
   return *parsed;
 }
 
-Result<nodesim::NodeFarmOptions> farm_options(const NodeSimOptions& options) {
-  nodesim::NodeFarmOptions farm;
+Result<nodesim::SimulatedNodesOptions> farm_options(const NodeSimOptions& options) {
+  nodesim::SimulatedNodesOptions farm;
   if (options.nodes < 1 || options.nodes > 100'000)
     return Error{Errc::invalid_argument, "-nodes: expected 1 to 100000"};
   farm.nodes = static_cast<std::size_t>(options.nodes);
@@ -154,7 +154,7 @@ public:
     if (transport_) transport_->stop();
   }
 
-  Result<> start(const nodesim::NodeFarmOptions& farm,
+  Result<> start(const nodesim::SimulatedNodesOptions& farm,
                  const config::AgentConfig& config,
                  const std::vector<std::string>& servers) {
     auto certificates = NOMAD_TRY(agent::rpc_certificates(config));
@@ -167,7 +167,7 @@ public:
         system_, std::move(dialing),
         std::make_shared<rpc::MethodRouter>(config.region, access::Authenticator::make({}))));
     transport_.emplace(std::move(transport));
-    farm_.emplace(nodesim::NodeFarm::start(system_, farm, [&](std::size_t number) {
+    farm_.emplace(nodesim::SimulatedNodes::start(system_, farm, [&](std::size_t number) {
       client::RemoteServersOptions options;
       options.servers = servers;
       options.region = config.region;
@@ -187,7 +187,7 @@ private:
   std::shared_ptr<nodesim::StatsCollector> meter_ = std::make_shared<nodesim::StatsCollector>();
   std::optional<rpc::TcpTransport> transport_;
   std::vector<NodeDoor> links_;
-  std::optional<nodesim::NodeFarm> farm_;
+  std::optional<nodesim::SimulatedNodes> farm_;
 };
 
 /// What this process holds in memory.

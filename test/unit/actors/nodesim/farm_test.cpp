@@ -2,7 +2,7 @@
 // real client code on one side, the real endpoint, tracker and state on the other.
 #include <doctest/doctest.h>
 
-#include "actors/nodesim/node_farm.hpp"
+#include "actors/nodesim/simulated_nodes.hpp"
 #include "actors/server/nodes/heartbeat_tracker.hpp"
 #include "actors/server/nodes/node_endpoint.hpp"
 #include "test/unit/actors/server/server_fixture.hpp"
@@ -30,7 +30,7 @@ struct Farm : test::ServerFixture {
 
   Farm() { tell(tracker, server::Lead{true}); }
 
-  void start(const nodesim::NodeFarmOptions& options) {
+  void start(const nodesim::SimulatedNodesOptions& options) {
     for (std::size_t i = 0; i < options.nodes; ++i)
       nodes.push_back(
           adopt(client::spawn_client(system(), nodesim::simulated_options(options, i),
@@ -87,7 +87,7 @@ struct Farm : test::ServerFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Farm, "node farm: a thousand nodes register, stay alive, run and end") {
+TEST_CASE_FIXTURE(Farm, "simulated nodes: a thousand nodes register, stay alive, run and end") {
   start({.nodes = 1'000, .plan = {.run_time = 40s, .fail_rate = 0.25}});
   pass(1s);
   CHECK(ready() == 1'000);
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Farm, "node farm: a thousand nodes register, stay alive, run a
   CHECK(failed < 350);
 }
 
-TEST_CASE_FIXTURE(Farm, "node farm: nodes that fall silent are given up") {
+TEST_CASE_FIXTURE(Farm, "simulated nodes: nodes that fall silent are given up") {
   start({.nodes = 20});
   pass(1s);
   REQUIRE(ready() == 20);
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(Farm, "node farm: nodes that fall silent are given up") {
   CHECK(ready() == 15);
 }
 
-TEST_CASE_FIXTURE(Farm, "node farm: two seeds make other nodes") {
+TEST_CASE_FIXTURE(Farm, "simulated nodes: two seeds make other nodes") {
   const auto first = nodesim::simulated_options({.seed = 1}, 0);
   const auto second = nodesim::simulated_options({.seed = 2}, 0);
 

@@ -1,4 +1,4 @@
-// NodeFarm: many simulated client nodes in one process: the real client, its alloc_sync, its
+// SimulatedNodes: many simulated client nodes in one process: the real client, its alloc_sync, its
 // heartbeats and watches, with pretended machines and a factory of simulated runners. For capacity
 // planning and benchmarks.
 //
@@ -18,7 +18,7 @@
 
 namespace nomad::nodesim {
 
-struct NodeFarmOptions {
+struct SimulatedNodesOptions {
   std::size_t nodes = 1;
   std::string name_prefix = "sim";  ///< "sim-0001"
   std::string datacenter = "dc1";
@@ -37,12 +37,14 @@ struct NodeFarmOptions {
 /// The link to the servers for node `number`; all may share one.
 using MakeLink = std::function<NodeDoor(std::size_t number)>;
 
-class NodeFarm {
+class SimulatedNodes {
 public:
-  static NodeFarm start(const actor::Owner& owner, NodeFarmOptions options, MakeLink make_link);
+  static SimulatedNodes start(const actor::Owner& owner,
+                              SimulatedNodesOptions options,
+                              MakeLink make_link);
 
-  NodeFarm(NodeFarm&&) = default;
-  NodeFarm& operator=(NodeFarm&&) = default;
+  SimulatedNodes(SimulatedNodes&&) = default;
+  SimulatedNodes& operator=(SimulatedNodes&&) = default;
 
   const std::vector<client::Client>& nodes() const { return nodes_; }
 
@@ -50,7 +52,7 @@ public:
   void stop();
 
 private:
-  NodeFarm() = default;
+  SimulatedNodes() = default;
 
   std::vector<client::Client> nodes_;
   client::ClientDb db_;
@@ -58,12 +60,12 @@ private:
 };
 
 /// The parts of one simulated node; `start` gives each the same database and steps.
-client::ClientParts simulated_parts(const NodeFarmOptions& options,
+client::ClientParts simulated_parts(const SimulatedNodesOptions& options,
                                     NodeDoor servers,
                                     client::ClientDb db,
                                     client::BlockingPool steps);
 
 /// The options of node `number`.
-client::ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t number);
+client::ClientOptions simulated_options(const SimulatedNodesOptions& options, std::size_t number);
 
 }  // namespace nomad::nodesim

@@ -1,4 +1,4 @@
-#include "actors/nodesim/node_farm.hpp"
+#include "actors/nodesim/simulated_nodes.hpp"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ UsageReader::behavior_type silent_stats(UsageReader::pointer) {
 }
 
 /// What a pretended machine is found to be.
-host::NamedFingerprinter pretended_machine(const NodeFarmOptions& options) {
+host::NamedFingerprinter pretended_machine(const SimulatedNodesOptions& options) {
   return {.name = "simulated",
           .run = [options](const host::FingerprintOptions&, host::NodeFacts& facts) -> Result<> {
             facts.cpu_cores = 4;
@@ -48,7 +48,7 @@ host::NamedFingerprinter pretended_machine(const NodeFarmOptions& options) {
 
 }  // namespace
 
-ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t number) {
+ClientOptions simulated_options(const SimulatedNodesOptions& options, std::size_t number) {
   ClientOptions node;
   node.node_name = fmt::format("{}-{:04}", options.name_prefix, number + 1);
   node.datacenter = options.datacenter;
@@ -62,7 +62,7 @@ ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t numb
   return node;
 }
 
-ClientParts simulated_parts(const NodeFarmOptions& options,
+ClientParts simulated_parts(const SimulatedNodesOptions& options,
                             NodeDoor servers,
                             ClientDb db,
                             BlockingPool steps) {
@@ -88,8 +88,10 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   return parts;
 }
 
-NodeFarm NodeFarm::start(const actor::Owner& owner, NodeFarmOptions options, MakeLink make_link) {
-  NodeFarm farm;
+SimulatedNodes SimulatedNodes::start(const actor::Owner& owner,
+                                     SimulatedNodesOptions options,
+                                     MakeLink make_link) {
+  SimulatedNodes farm;
   farm.db_ = spawn_forgetful_client_db(owner);
   farm.steps_ = spawn_blocking_pool(owner, {.places = 1});
   farm.nodes_.reserve(options.nodes);
@@ -100,7 +102,7 @@ NodeFarm NodeFarm::start(const actor::Owner& owner, NodeFarmOptions options, Mak
   return farm;
 }
 
-void NodeFarm::stop() {
+void SimulatedNodes::stop() {
   for (const auto& node : nodes_)
     actor::stop(node);
   nodes_.clear();
