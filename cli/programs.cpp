@@ -62,9 +62,10 @@ Result<std::string> find_program(std::string_view name, std::string_view built_i
   const auto folder = self.substr(0, self.rfind('/'));
   // Where it is installed comes first: earlier releases put these programs beside this one, and an
   // upgrade leaves those there.
-  for (const auto place : {std::string_view{"../libexec/nomadctl"}, std::string_view{"."},
-                           std::string_view{".."}, built_in})
-    if (auto path = fmt::format("{}/{}/{}", folder, place, name); ::access(path.c_str(), X_OK) == 0)
+  for (const auto location : {std::string_view{"../libexec/nomadctl"}, std::string_view{"."},
+                              std::string_view{".."}, built_in})
+    if (auto path = fmt::format("{}/{}/{}", folder, location, name);
+        ::access(path.c_str(), X_OK) == 0)
       return path;
   return Error{Errc::not_found, fmt::format("{} is neither beside {} nor in {}/../libexec/nomadctl",
                                             name, self, folder)};

@@ -121,7 +121,7 @@ struct PlanResult {
   placed @1 :List(Alloc.Allocation);      # new, or updated in place: whole rows
   stopped @2 :List(Alloc.Allocation);
   preempted @3 :List(Alloc.Allocation);
-  metrics @4 :List(Alloc.AllocMetric);    # shared: `metricNumber` of a placed one is its place here
+  metrics @4 :List(Alloc.AllocMetric);    # shared: `metricNumber` of a placed one is its position here
   deployment @5 :Deployment.Deployment;   # null: none
   deploymentUpdates @6 :List(DeploymentUpdate);
   evaluations @7 :List(Eval.Evaluation);  # follow-ups and preemptions
@@ -343,11 +343,11 @@ struct SharedRows {
 struct Guarded {
   enum What { row @0; noRow @1; range @2; table @3; }
   struct Read {
-    table @0 :UInt16;                    # a stored one, by its place in state::Table
+    table @0 :UInt16;                    # a stored one, by its position in state::Table
     what @1 :What;
     order @2 :UInt16;                    # of a range: state::RowOrder
     rows @3 :UInt32;                     # of a range: how many there were
-    key @4 :Data;                        # of a row; of a range: what its places begin with
+    key @4 :Data;                        # of a row; of a range: what its positions begin with
   }
   readIndex @0 :UInt64;
   reads @1 :List(Read);

@@ -84,10 +84,10 @@ struct Start {
   cgroupUnified @11 :Text;  # One of them, of version 2.
   oomEvents @12 :Text;      # File with a line "oom_kill <count>".
   cgroupShared @13 :Text;   # To be joined, too; others are in it. Empty: none.
-  isolation @14 :Isolation; # Null: the task lives in the executor's place. From version 3.
+  isolation @14 :Isolation; # Null: the task lives as the executor does. From version 3.
 }
 
-# A place of the task's own. The executor does what stands here, in this order, and decides nothing.
+# How the task is isolated. The executor does what stands here, in this order, and decides nothing.
 struct Isolation {
   root @0 :Text;            # Directory of the host that becomes the task's "/".
   pivot @1 :Bool;           # By pivot_root(2); false: moved over the old root.
@@ -121,7 +121,7 @@ struct Mount {
   }
 }
 
-# Another command in the task's place, with its standard streams in the agent's hands. `execStarted`
+# Another command in the task's isolation, with its standard streams in the agent's hands. `execStarted`
 # brings the session's own socket and then the terminal's master, or the ends of standard input,
 # output and error. The socket brings `exited` when the command ends; closing it kills the command.
 struct Exec {

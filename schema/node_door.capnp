@@ -151,7 +151,7 @@ struct Allocs {
   # (collected). Otherwise they are those whose AllocModifyIndex is above the index asked with, and
   # nothing was forgotten.
   complete @0 :Bool;
-  jobs @1 :List(UInt32);           # of each allocation: the place of its job among the jobs
+  jobs @1 :List(UInt32);           # of each allocation: the position of its job among the jobs
 }
 
 struct DrainState { draining @0 :Bool; }

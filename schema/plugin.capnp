@@ -149,7 +149,7 @@ struct TaskStates {
   checks @2 :List(CheckStanding);
 }
 
-# -- the host: what hooks and drivers tell and ask the agent -------------------------------------------
+# -- what hooks and drivers tell and ask the agent ------------------------------------------------------
 
 struct Event {
   type @0 :Text;                      # as users read it: "Driver", "Task hook message"
@@ -257,15 +257,15 @@ struct AgentAnswer {
 # -- drivers -----------------------------------------------------------------------------------------
 #
 # One driver serves all tasks of a node. It is asked by DriverRequest, answers each request once with
-# a DriverAnswer, and tells the host of ends and events by the names that it was given. It is asked
+# a DriverAnswer, and tells the agent of ends and events by the names that it was given. It is asked
 # to describe itself before anything else.
 #
 # A task is known by its allocation and its name; one run of it by `runId` besides. startTask with
 # the runId of a run that exists attaches to it, so that a start repeated after a crash starts
-# nothing twice. The end of a run is told once to a host (Notice.exited), and kept until
+# nothing twice. The end of a run is told once to an agent (Notice.exited), and kept until
 # destroyTask: who recovers the task later hears of it, too.
 #
-# A driver that streams usage answers taskStats with what the task uses now, and tells its host
+# A driver that streams usage answers taskStats with what the task uses now, and tells its agent
 # (Notice.usage) again and again: until the run ends, until it is asked with the interval 0, or until
 # it has said that it can't (Notice.usageFailed, not recoverable; once, and then nothing more). What
 # fails and may pass is told in place of that reading, and the next is tried at the next tick.

@@ -125,7 +125,7 @@ struct NodeAllocsRequest {
 struct NodeAllocsReply {
   struct Assigned {
     alloc @0 :Alloc.Allocation;
-    job @1 :UInt32;                # its place in `jobs`
+    job @1 :UInt32;                # its position in `jobs`
   }
   index @0 :UInt64;
   complete @1 :Bool;               # these are all of the node's; others are forgotten

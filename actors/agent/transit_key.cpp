@@ -77,10 +77,10 @@ Result<Secret> content_of(const Secret& encoded) {
 
 /// A hash of what else tells one service's key from another's, beside the names of mount and key.
 std::string place_digits(const std::string& address, const std::string& vault_namespace) {
-  const auto place = address + '\n' + vault_namespace;
+  const auto location = address + '\n' + vault_namespace;
   unsigned char hash[16] = {};
-  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(place.data()),
-                     place.size(), nullptr, 0);
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(location.data()),
+                     location.size(), nullptr, 0);
   char digits[2 * 8 + 1] = {};
   sodium_bin2hex(digits, sizeof digits, hash, 8);
   return digits;

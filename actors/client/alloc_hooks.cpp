@@ -60,24 +60,24 @@ void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request)
   }
 }
 
-void AllocHooks::prerun_from(std::size_t place, Then then) {
+void AllocHooks::prerun_from(std::size_t position, Then then) {
   set_->scope_changed();
-  while (place < set_->size() && !set_->is_asked(place, HookPhase::PRERUN))
-    ++place;
-  if (place == set_->size() || cancelled_) {
+  while (position < set_->size() && !set_->is_asked(position, HookPhase::PRERUN))
+    ++position;
+  if (position == set_->size() || cancelled_) {
     then({});
     return;
   }
-  set_->ask(place, HookPhase::PRERUN, [this, place, then](const HookSet::Answer& answer) {
+  set_->ask(position, HookPhase::PRERUN, [this, position, then](const HookSet::Answer& answer) {
     if (answer) {
-      prerun_from(place + 1, then);
+      prerun_from(position + 1, then);
       return;
     }
     if (cancelled_) {
       then({});
       return;
     }
-    const auto& name = set_->entry(place).name;
+    const auto& name = set_->entry(position).name;
     log::error("client", "a prerun hook failed",
                {{"alloc", facts_.id}, {"hook", name}, {"error", answer.error()}});
     then(Error{answer.error().code,

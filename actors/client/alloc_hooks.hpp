@@ -74,7 +74,7 @@ private:
 
   void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
   void fill_environments(schema::plugin::HookRequest::Builder request) const;
-  void prerun_from(std::size_t place, Then then);
+  void prerun_from(std::size_t position, Then then);
 
   AllocSelf::pointer self_;
   const AllocFacts& facts_;

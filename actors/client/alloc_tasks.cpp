@@ -54,7 +54,7 @@ void AllocTasks::spawn(const Parts& parts, const Saved& saved, bool restored, bo
                     .job = facts_.job,
                     .index = tasks_.size(),
                     .parent = self_,
-                    .host = self_,
+                    .agent = self_,
                     .saved = {},
                     .may_run = may_run};
     TaskStatePtr state = std::make_shared<workload::TaskState>();
@@ -372,7 +372,7 @@ actor::Answer<door::NodeReply> AllocTasks::history(const std::string& asked) {
   }};
   for (const auto& task : tasks_) {
     if (!is_asked(task)) continue;
-    const auto place = histories->size();
+    const auto position = histories->size();
     histories->push_back({.task = task.name,
                           .usage = task.history.usage,
                           .reserved = reservation_of(*facts_.alloc, task.name)});
@@ -380,8 +380,8 @@ actor::Answer<door::NodeReply> AllocTasks::history(const std::string& asked) {
     one_less.await();
     self_->request(task.runner, std::chrono::seconds{30}, task_runner::ReadHistory{})
         .then(
-            [one_less, histories, place](const task_runner::History& kept) {
-              (*histories)[place].usage = kept.usage;
+            [one_less, histories, position](const task_runner::History& kept) {
+              (*histories)[position].usage = kept.usage;
               one_less();
             },
             [one_less](const Error&) { one_less(); });  // It has just ended: shown without.

@@ -204,7 +204,7 @@ void ClientNode::spawn_drivers() {
                          .usage_reader = usage_reader_,
                          .steps = parts_.steps,
                          .unix_now = options_.unix_now,
-                         .host = {},
+                         .agent = {},
                          .name = {},
                          .config = {},
                          .alloc_dir = options_.alloc_dir,

@@ -29,18 +29,18 @@ std::chrono::milliseconds ttl_of(schema::door::Lease::Reader lease) {
 }
 
 Result<workload::AssignedAllocs> read_assigned(const door::Reply& answer) {
-  const auto places = answer->getAllocs().getJobs();
+  const auto positions = answer->getAllocs().getJobs();
   const auto rows = std::span{answer.rows};
-  if (places.size() > rows.size())
+  if (positions.size() > rows.size())
     return Error{Errc::corrupt, "an answer of the servers lacks allocations"};
-  const auto allocs = NOMAD_TRY(door::objects_of<schema::Allocation>(rows.first(places.size())));
-  const auto jobs = NOMAD_TRY(door::objects_of<schema::Job>(rows.subspan(places.size())));
+  const auto allocs = NOMAD_TRY(door::objects_of<schema::Allocation>(rows.first(positions.size())));
+  const auto jobs = NOMAD_TRY(door::objects_of<schema::Job>(rows.subspan(positions.size())));
   workload::AssignedAllocs set{answer->getIndex(), answer->getAllocs().getComplete(), {}};
   set.allocs.reserve(allocs.size());
-  for (unsigned i = 0; i < places.size(); ++i) {
-    if (places[i] >= jobs.size())
+  for (unsigned i = 0; i < positions.size(); ++i) {
+    if (positions[i] >= jobs.size())
       return Error{Errc::corrupt, "an allocation names a job that the answer does not have"};
-    set.allocs.push_back({allocs[i], jobs[places[i]]});
+    set.allocs.push_back({allocs[i], jobs[positions[i]]});
   }
   return set;
 }

@@ -83,9 +83,9 @@ public:
       : HandlerSet(table), functions_(std::move(functions)...) {}
 
 private:
-  template <std::size_t place>
+  template <std::size_t location>
   static Outcome handle(HandlerSet& set, Mail& mail) {
-    auto& function = std::get<place>(static_cast<HandlersOf&>(set).functions_);
+    auto& function = std::get<location>(static_cast<HandlersOf&>(set).functions_);
     using Request = RequestOf<std::remove_reference_t<decltype(function)>>;
     auto& message = *mail.get<Request>();
     using Reply = ReplyOf<Handle, Request>;
@@ -97,9 +97,10 @@ private:
     }
   }
 
-  template <std::size_t... places>
-  static constexpr std::array<Handler, sizeof...(Functions)> list(std::index_sequence<places...>) {
-    return {Handler{&typeid(RequestOf<Functions>), &handle<places>}...};
+  template <std::size_t... locations>
+  static constexpr std::array<Handler, sizeof...(Functions)> list(
+      std::index_sequence<locations...>) {
+    return {Handler{&typeid(RequestOf<Functions>), &handle<locations>}...};
   }
 
   static constexpr auto table = list(std::index_sequence_for<Functions...>{});

@@ -93,7 +93,7 @@ SimulatedNodes SimulatedNodes::start(const actor::Owner& owner,
                                      MakeLink make_link) {
   SimulatedNodes farm;
   farm.db_ = spawn_forgetful_client_db(owner);
-  farm.steps_ = spawn_blocking_pool(owner, {.places = 1});
+  farm.steps_ = spawn_blocking_pool(owner, {.slots = 1});
   farm.nodes_.reserve(options.nodes);
   for (std::size_t i = 0; i < options.nodes; ++i)
     farm.nodes_.push_back(

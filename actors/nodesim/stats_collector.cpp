@@ -36,8 +36,8 @@ NodeDoor::behavior_type metered_link(NodeDoor::pointer self,
 
 double percentile(const std::vector<double>& ascending, double part) {
   if (ascending.empty()) return 0;
-  const auto place = static_cast<std::size_t>(part * static_cast<double>(ascending.size()));
-  return ascending[std::min(ascending.size() - 1, place)];
+  const auto position = static_cast<std::size_t>(part * static_cast<double>(ascending.size()));
+  return ascending[std::min(ascending.size() - 1, position)];
 }
 
 Stats StatsCollector::take() {
@@ -83,8 +83,8 @@ void StatsCollector::updated(const door::Ask& report, std::int64_t now) {
     const auto alloc = row.as<schema::Allocation>();
     if (!alloc) continue;
     const auto status = (*alloc)->client_status();
-    const auto [place, is_new] = statuses_.try_emplace(std::string{(*alloc)->id()}, status);
-    if (!is_new && std::exchange(place->second, status) == status) continue;
+    const auto [position, is_new] = statuses_.try_emplace(std::string{(*alloc)->id()}, status);
+    if (!is_new && std::exchange(position->second, status) == status) continue;
     stats_.status_ms.push_back(static_cast<double>(now - (*alloc)->modify_time()) / 1e6);
   }
 }

@@ -7,11 +7,11 @@
 
 namespace nomad::plugin {
 
-std::optional<ConfigError> config_error(std::string_view what, const ConfigLocations& places) {
+std::optional<ConfigError> config_error(std::string_view what, const ConfigLocations& locations) {
   constexpr std::string_view prefix = "failed to parse config: ";
   if (!what.starts_with(prefix)) return std::nullopt;
   ConfigError error{.field = {}, .problem = std::string{what.substr(prefix.size())}};
-  for (const auto& [key, place] : places)
+  for (const auto& [key, location] : locations)
     if (key.size() > error.field.size()
         && (error.problem.starts_with(key + ':')
             || error.problem.find('"' + key + '"') != std::string::npos))
@@ -21,24 +21,24 @@ std::optional<ConfigError> config_error(std::string_view what, const ConfigLocat
 
 std::string location_error(std::string_view plugin,
                            const ConfigError& error,
-                           const ConfigLocations& places) {
+                           const ConfigLocations& locations) {
   const auto text = fmt::format("plugin.{}.config: {}", plugin, error.problem);
-  const auto place = places.find(error.field);
-  return place == places.end() ? text : fmt::format("{}: {}", place->second, text);
+  const auto location = locations.find(error.field);
+  return location == locations.end() ? text : fmt::format("{}: {}", location->second, text);
 }
 
 Result<boost::json::object> check_config(std::string_view plugin,
                                          capnp::List<schema::plugin::ConfigField>::Reader fields,
                                          std::string_view config,
-                                         const ConfigLocations& places) {
+                                         const ConfigLocations& locations) {
   boost::json::error_code failure;
   const auto given = boost::json::parse(config, failure);
   if (failure) return Error{Errc::invalid_argument, "its configuration is no JSON"};
   auto made = client::apply_fields(fields, given);
   if (made) return made;
-  const auto error = config_error(made.error().what, places);
+  const auto error = config_error(made.error().what, locations);
   return Error{Errc::invalid_argument,
-               error ? location_error(plugin, *error, places) : made.error().what};
+               error ? location_error(plugin, *error, locations) : made.error().what};
 }
 
 }  // namespace nomad::plugin

@@ -25,18 +25,18 @@ struct ConfigError {
 
 /// `apply_fields`, and plugins that check as it does, say it in words alone: this is where they are
 /// read. Nothing if `what` is about something else.
-std::optional<ConfigError> config_error(std::string_view what, const ConfigLocations& places);
+std::optional<ConfigError> config_error(std::string_view what, const ConfigLocations& locations);
 
 /// "start.hcl:7: plugin.stamp.config: interval: expected a duration"
 std::string location_error(std::string_view plugin,
                            const ConfigError& error,
-                           const ConfigLocations& places);
+                           const ConfigLocations& locations);
 
 /// `config`, a JSON object, as the plugin gets it: every value of its field's kind. The error is as
 /// `location_error` tells it.
 Result<boost::json::object> check_config(std::string_view plugin,
                                          capnp::List<schema::plugin::ConfigField>::Reader fields,
                                          std::string_view config,
-                                         const ConfigLocations& places);
+                                         const ConfigLocations& locations);
 
 }  // namespace nomad::plugin

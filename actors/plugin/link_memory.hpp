@@ -16,7 +16,7 @@ struct LinkMemory {
   struct Earlier {
     MakePeer make_peer;
     std::string config;
-    std::map<std::string, std::string> places;
+    std::map<std::string, std::string> locations;
     ApiUse api;
     Object<schema::plugin::Declaration> declaration;
     /// Of its successor: whether what that says it brings can be used here.

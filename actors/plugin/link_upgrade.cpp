@@ -80,7 +80,7 @@ void LinkState::follow(const plugin_link::Reconfigure& order) {
   auto& options = memory_->options;
   memory_->earlier = {std::exchange(options.make_peer, order.make_peer),
                       std::exchange(options.config, order.config),
-                      std::exchange(options.places, order.places),
+                      std::exchange(options.locations, order.locations),
                       std::exchange(options.api, order.api),
                       memory_->declaration,
                       order.check};
@@ -125,7 +125,7 @@ void LinkState::next_declared(schema::plugin::Declaration::Reader declaration) {
   const auto usable = [&]() -> Result<> {
     const auto& order = next_->order;
     NOMAD_TRY(check_declaration(declaration, options().name));
-    NOMAD_TRY(check_config(options().name, declaration.getConfig(), order.config, order.places));
+    NOMAD_TRY(check_config(options().name, declaration.getConfig(), order.config, order.locations));
     if (order.check) NOMAD_TRY(order.check(declaration));
     NOMAD_TRY(check_names(declaration));
     return next_->life.peer()->has_drivers(declaration.getDrivers().size() > 0);
@@ -214,7 +214,7 @@ bool LinkState::fall_back(const std::string& why) {
               {"error", why}});
   memory_->options.make_peer = std::move(earlier.make_peer);
   memory_->options.config = std::move(earlier.config);
-  memory_->options.places = std::move(earlier.places);
+  memory_->options.locations = std::move(earlier.locations);
   memory_->options.api = std::move(earlier.api);
   memory_->declaration = std::move(earlier.declaration);
   memory_->was_configured = true;

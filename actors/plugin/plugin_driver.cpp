@@ -21,7 +21,7 @@ client::Driver::behavior_type plugin_driver_actor(
   self->state.driver = options.name;
   actor::set_about(*self, options.name);
   self->send(self->state.link,
-             plugin_link::ServeDriver{options.name, client::Driver{self}, options.host});
+             plugin_link::ServeDriver{options.name, client::Driver{self}, options.agent});
   return {[self](const client::driver::Ask& msg) -> actor::Answer<client::driver::Answered> {
     return self->delegate(self->state.link,
                           plugin_link::AskDriver{self->state.driver, msg.request});

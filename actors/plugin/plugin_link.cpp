@@ -317,7 +317,7 @@ void LinkState::declared(schema::plugin::Declaration::Reader declaration) {
 
 void LinkState::configure() {
   const auto config = check_config(options().name, memory_->declaration->getConfig(),
-                                   options().config, options().places);
+                                   options().config, options().locations);
   if (!config) return reject(config.error().what);
   set_state(PluginState::configuring);
   actor::send_self_after(self_, options().patience.configuration,
@@ -337,10 +337,10 @@ void LinkState::configure() {
       [this](const Error& err) {
         if (!life_.runs()) return;
         // What it says as the check of fields does may name one.
-        const auto& places = options().places;
-        const auto wrong = config_error(err.what, places);
+        const auto& locations = options().locations;
+        const auto wrong = config_error(err.what, locations);
         const auto why = "its configuration is wrong: "
-                         + (wrong ? location_error(options().name, *wrong, places) : err.what);
+                         + (wrong ? location_error(options().name, *wrong, locations) : err.what);
         // What an earlier process has taken is right; something else is wrong, and may pass.
         if (memory_->was_configured || memory_->earlier)
           life_.kill(why);
@@ -480,7 +480,7 @@ void LinkState::close_hook(const plugin_link::CloseHook& msg) {
 
 void LinkState::serve_driver(const plugin_link::ServeDriver& msg) {
   memory_->drivers[msg.driver] = msg.actor;
-  drivers_.serve(msg.driver, msg.actor, msg.host);
+  drivers_.serve(msg.driver, msg.actor, msg.agent);
 }
 
 actor::Answer<client::driver::Answered> LinkState::ask_driver(plugin_link::AskDriver& msg) {

@@ -109,7 +109,7 @@ struct Reconfigure {
   using is_message = void;
   MakePeer make_peer;
   std::string config;
-  std::map<std::string, std::string> places;
+  std::map<std::string, std::string> locations;
   ApiUse api{};  ///< What it may do by the agent's API.
   /// Whether what it says it brings can be used here. On the link's thread. Empty: anything can.
   std::function<Result<>(schema::plugin::Declaration::Reader)> check{};
@@ -167,7 +167,7 @@ struct LinkOptions {
   MakePeer make_peer;
   std::string config = "{}";  ///< As it was configured; a JSON object.
   /// Where a key of it stands, "start.hcl:7"; "" is the block itself.
-  std::map<std::string, std::string> places{};
+  std::map<std::string, std::string> locations{};
   ApiUse api{};  ///< What of the agent's API it may use.
   std::string data_dir{};
   std::string node{};

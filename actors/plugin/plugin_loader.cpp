@@ -131,12 +131,12 @@ Result<ProcessOptions> process_of(const PluginFile& file,
 }
 
 /// Where the library is that plugins are made with, beside their host's program.
-std::vector<std::string> sdk_places(const std::string& host_program) {
+std::vector<std::string> sdk_locations(const std::string& host_program) {
   const auto folder = host_program.substr(0, host_program.rfind('/'));
-  std::vector<std::string> places;
-  for (const auto* place : {"sdk", NOMADCTL_LIBDIR})
-    places.push_back(fmt::format("{}/../{}/libnomadctl-plugin.so.1", folder, place));
-  return places;
+  std::vector<std::string> locations;
+  for (const auto* location : {"sdk", NOMADCTL_LIBDIR})
+    locations.push_back(fmt::format("{}/../{}/libnomadctl-plugin.so.1", folder, location));
+  return locations;
 }
 
 /// How it begins, by what was taken of its file: in a process or on a thread, each time anew.
@@ -154,7 +154,7 @@ Result<MakePeer> peer_of(const std::shared_ptr<PluginLoop>& loop,
     return MakePeer{[loop, copy, process = std::move(process)](ProcessEvents events) {
       return std::make_unique<SocketPeer>(loop, process_body(process), std::move(events));
     }};
-  LibraryOptions library{file.path, sdk_places(programs.host)};
+  LibraryOptions library{file.path, sdk_locations(programs.host)};
   return MakePeer{[name = file.name, copy, library = std::move(library)](ProcessEvents events) {
     return std::make_unique<ThreadPeer>(name, serve_library(library), std::move(events));
   }};
@@ -315,7 +315,7 @@ Result<> PluginLoader::start(const actor::Owner& owner,
   LinkOptions link{.name = file.name,
                    .make_peer = std::move(peer),
                    .config = settings.config,
-                   .places = settings.places,
+                   .locations = settings.locations,
                    .api = {settings.api, settings.token},
                    .data_dir = directory_of(config, file.name),
                    .node = config.name,
@@ -361,7 +361,7 @@ void PluginLoader::reconfigure(const config::AgentConfig& config,
   auto peer = peer_of(loop_, file, *copy, config, settings, options_.programs);
   if (!peer) return keeps(peer.error());
   plugin_link::Reconfigure order{
-      std::move(*peer), settings.config, settings.places, {settings.api, settings.token}, {}};
+      std::move(*peer), settings.config, settings.locations, {settings.api, settings.token}, {}};
   if (base_)
     order.check = [catalog = catalog_without(known.name), link = known.link,
                    facts = known.facts](schema::plugin::Declaration::Reader says) -> Result<> {
@@ -435,11 +435,11 @@ void PluginLoader::refuse(const std::string& name, const std::string& problem) {
 void PluginLoader::refuse_absent(const std::map<std::string, config::PluginBlock>& blocks) {
   for (const auto& [name, block] : blocks) {
     if (std::ranges::find(loaded_, name, &Loaded::name) != loaded_.end()) continue;
-    const auto place = block.places.find("");
-    refuse(name, fmt::format(
-                     "{}: no file of {} has its name",
-                     place == block.places.end() ? std::string{"the configuration"} : place->second,
-                     directory_));
+    const auto location = block.locations.find("");
+    refuse(name, fmt::format("{}: no file of {} has its name",
+                             location == block.locations.end() ? std::string{"the configuration"}
+                                                               : location->second,
+                             directory_));
   }
 }
 

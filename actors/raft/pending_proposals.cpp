@@ -112,7 +112,7 @@ void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Out
   }
 }
 
-/// From its proposal to its place in the state.
+/// From its proposal to its position in the state.
 void PendingProposals::measure(Time took) {
   if (!parts_.options.metrics) return;
   if (commit_time_ == nullptr) commit_time_ = &parts_.options.metrics->sample("raft.commitTime");

@@ -112,8 +112,8 @@ Bytes pack(std::span<const std::byte> message,
   auto parcel = builder->initRoot<Parcel>();
   parcel.setMessage(data(message));
   auto list = parcel.initRows(static_cast<capnp::uint>(rows.size()));
-  for (capnp::uint place = 0; place < list.size(); ++place)
-    list.set(place, data(rows[place].bytes()));
+  for (capnp::uint position = 0; position < list.size(); ++position)
+    list.set(position, data(rows[position].bytes()));
   if (!secret.empty()) parcel.setSecret(data(secret));
   const auto segment = builder->getSegmentsForOutput().front();
   return {std::move(builder), std::as_bytes(std::span{segment.begin(), segment.size()})};

@@ -75,12 +75,13 @@ constexpr std::array table{
 }  // namespace
 
 const MethodInfo* find_method(std::uint16_t number) {
-  const auto place = std::lower_bound(table.begin(), table.end(), number,
-                                      [](const MethodInfo& entry, std::uint16_t wanted) {
-                                        return static_cast<std::uint16_t>(entry.method) < wanted;
-                                      });
-  if (place == table.end() || static_cast<std::uint16_t>(place->method) != number) return nullptr;
-  return &*place;
+  const auto position = std::lower_bound(table.begin(), table.end(), number,
+                                         [](const MethodInfo& entry, std::uint16_t wanted) {
+                                           return static_cast<std::uint16_t>(entry.method) < wanted;
+                                         });
+  if (position == table.end() || static_cast<std::uint16_t>(position->method) != number)
+    return nullptr;
+  return &*position;
 }
 
 const MethodInfo& info(Method method) {

@@ -39,7 +39,7 @@ std::string duration_or_zero(const View& text) {
 /// What -json and -t are about. A token that never expires has no expiry in JSON, and one that
 /// templates may ask for.
 boost::json::value printed(const OutputFlags& output, const boost::json::value& answer) {
-  auto shown = as_printed(ApiShape::place, answer);
+  auto shown = as_printed(ApiShape::kind, answer);
   const auto settle_expiry = [&output](boost::json::value& one) {
     if (!one.is_object() || !one.get_object().contains("AccessorID")) return;
     auto& token = one.get_object();

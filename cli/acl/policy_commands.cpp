@@ -41,8 +41,8 @@ std::uint64_t number_behind(std::string_view word, std::string_view& text) {
   return leading_number(text);
 }
 
-/// The line of the rules that a complaint is about, with a mark below its place, which servers give
-/// as "(line 2, column 5)" or "At 2:5"; empty if this one gives none.
+/// The line of the rules that a complaint is about, with a mark below its position, which servers
+/// give as "(line 2, column 5)" or "At 2:5"; empty if this one gives none.
 std::string marked_line(std::string_view rules, std::string_view complaint) {
   constexpr std::size_t widest = 120;
   auto rest = complaint;

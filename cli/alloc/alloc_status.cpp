@@ -249,7 +249,7 @@ void print_volumes(const View& alloc, const View& task) {
   if (rows.size() > 1) std::cout << '\n' << title("Host Volumes:") << '\n' << table(rows) << '\n';
 }
 
-struct IdentityPlace {
+struct IdentityLocation {
   std::string task;
   std::string service;
   std::string name;
@@ -257,12 +257,12 @@ struct IdentityPlace {
 
 /// When the newest of an identity ends, as its node says; of one that it does not know, what the
 /// job says of its life.
-std::string expiry_of(const View& identity, const View& known, const IdentityPlace& place) {
+std::string expiry_of(const View& identity, const View& known, const IdentityLocation& location) {
   const auto ttl = identity["TTL"].number();
   if (ttl <= 0) return "with the allocation";
   for (const auto& one : known.items())
-    if (one["Task"].text() == place.task && one["Service"].text() == place.service
-        && one["Name"].text() == place.name && one["ExpiresAt"].number() > 0)
+    if (one["Task"].text() == location.task && one["Service"].text() == location.service
+        && one["Name"].text() == location.name && one["ExpiresAt"].number() > 0)
       return fmt::format("{}, renewed before", clock_time(one["ExpiresAt"].number()));
   return fmt::format("after {}, renewed before", format_duration(Nanoseconds{ttl}));
 }

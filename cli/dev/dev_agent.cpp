@@ -75,10 +75,11 @@ Result<Ports> choose_ports() {
 std::string place_in_memory() {
   struct statvfs room {};
 
-  const std::string place = "/dev/shm";
-  const bool has_room = ::statvfs(place.c_str(), &room) == 0 && ::access(place.c_str(), W_OK) == 0
+  const std::string location = "/dev/shm";
+  const bool has_room = ::statvfs(location.c_str(), &room) == 0
+                        && ::access(location.c_str(), W_OK) == 0
                         && std::uint64_t{room.f_bavail} * room.f_bsize >= enough_memory;
-  return has_room ? place : "/tmp";
+  return has_room ? location : "/tmp";
 }
 
 std::vector<std::string> words_of(const DevAgentOptions& options,
@@ -100,10 +101,10 @@ std::vector<std::string> words_of(const DevAgentOptions& options,
 
 }  // namespace
 
-Result<OwnDirectory> OwnDirectory::make(const std::string& place) {
-  auto name = place + "/nomadctl-dev-XXXXXX";
+Result<OwnDirectory> OwnDirectory::make(const std::string& location) {
+  auto name = location + "/nomadctl-dev-XXXXXX";
   if (::mkdtemp(name.data()) == nullptr)
-    return errno_error("creating a directory below " + place, errno);
+    return errno_error("creating a directory below " + location, errno);
   OwnDirectory made{name};
   constexpr mode_t passable = 0711;
   if (::chmod(name.c_str(), passable) != 0) return errno_error(name, errno);

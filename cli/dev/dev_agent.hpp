@@ -15,7 +15,7 @@ namespace nomad::cli::dev {
 class OwnDirectory {
 public:
   /// Below `place`, which others may pass through. Errors name it.
-  static Result<OwnDirectory> make(const std::string& place);
+  static Result<OwnDirectory> make(const std::string& location);
 
   OwnDirectory(OwnDirectory&& other) noexcept;
   OwnDirectory& operator=(OwnDirectory&&) = delete;

@@ -136,15 +136,15 @@ private:
   /// A crash or a full disk leaves the old file as it was.
   void replace(const fs::path& path, const std::string& content) {
     std::error_code failure;
-    const fs::path place = fs::canonical(path, failure);
+    const fs::path location = fs::canonical(path, failure);
 
     struct stat info {};
 
-    if (failure || stat(place.c_str(), &info) != 0) {
+    if (failure || stat(location.c_str(), &info) != 0) {
       error(fmt::format("Failed to write file {}", path.string()));
       return;
     }
-    std::string draft = place.string() + ".XXXXXX";
+    std::string draft = location.string() + ".XXXXXX";
     const int descriptor = mkostemp(draft.data(), O_CLOEXEC);
     if (descriptor < 0) {
       error(errno_error(fmt::format("Failed to write file {}", path.string()), errno).what);
@@ -159,7 +159,7 @@ private:
     }
     good = good && fsync(descriptor) == 0;
     good = close(descriptor) == 0 && good;
-    good = good && rename(draft.c_str(), place.c_str()) == 0;
+    good = good && rename(draft.c_str(), location.c_str()) == 0;
     if (good) return;
     error(errno_error(fmt::format("Failed to write file {}", path.string()), errno).what);
     fs::remove(draft, failure);

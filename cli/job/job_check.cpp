@@ -81,7 +81,7 @@ void print_preemptions(const View& plan) {
 }
 
 /// 1 when the plan would create or destroy something. A job that is as registered never comes to
-/// rest otherwise: one that is periodic, or that waits for a place.
+/// rest otherwise: one that is periodic, or that waits for capacity.
 int code_of(const View& plan) {
   if (plan["Diff"]["Type"].text() == "None") return 0;
   for (const auto& [group, updates] : plan["Annotations"]["DesiredTGUpdates"].members())

@@ -90,7 +90,7 @@ private:
   /// In the colour of its allocation, where there are colours.
   std::string prefix(const View& frame) {
     constexpr std::array<std::string_view, 3> colors{"green", "yellow", "blue"};
-    const auto known = places_.emplace(frame["AllocID"].text(), places_.size()).first;
+    const auto known = positions_.emplace(frame["AllocID"].text(), positions_.size()).first;
     auto shown = colored(label(frame), colors[known->second % colors.size()]);
     if (flags_.times)
       shown = fmt::format("{}{} {}", format_rfc3339(frame["Time"].number()),
@@ -101,7 +101,8 @@ private:
   const JobLogsFlags& flags_;
   const std::string prefix_of_job_;  ///< Of its allocations' names.
   std::string partial_;
-  std::map<std::string, std::size_t> places_;  ///< Of allocations, in the order in which they came.
+  std::map<std::string, std::size_t>
+      positions_;  ///< Of allocations, in the order in which they came.
 };
 
 }  // namespace

@@ -126,7 +126,7 @@ Result<int> show_kind(const KindWords& words, const std::vector<std::string>& ar
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word(argument_of(words)))) return *code;
   const auto found = NOMAD_TRY(find_kind(*command.api, words, command.positional()[0]));
-  if (auto code = output.print(as_printed(ApiShape::place, found))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, found))) return *code;
   const View object{found};
   Pairs shown;
   for (const auto& column : words.columns)
@@ -143,7 +143,7 @@ Result<int> list_kind(const KindWords& words, const std::vector<std::string>& ar
   if (auto code = command.start(arguments)) return *code;
   const auto answer = NOMAD_TRY(
       command.api->get(words.list_path, pages.query()).within("Error querying " + words.plural));
-  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, answer.body))) return *code;
   std::cout << kind_table(words, answer.view().items()) << '\n';
   pages.hint(words.noun + " list", answer);
   return 0;

@@ -130,7 +130,7 @@ Result<int> run_namespace_inspect(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments, one_word("<namespace>"))) return *code;
   output.json = output.format.empty();
   const auto ns = NOMAD_TRY(find_namespace(*command.api, command.positional()[0]));
-  return *output.print(as_printed(ApiShape::place, ns));
+  return *output.print(as_printed(ApiShape::kind, ns));
 }
 
 Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
@@ -139,7 +139,7 @@ Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments)) return *code;
   const auto answer
       = NOMAD_TRY(command.api->get("/v1/namespaces").within("Error retrieving namespaces"));
-  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, answer.body))) return *code;
   std::cout << namespace_table(answer.view().items()) << '\n';
   return 0;
 }
@@ -149,7 +149,7 @@ Result<int> run_namespace_status(const std::vector<std::string>& arguments) {
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word("<namespace>"))) return *code;
   const auto ns = NOMAD_TRY(find_namespace(*command.api, command.positional()[0]));
-  if (auto code = output.print(as_printed(ApiShape::place, ns))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, ns))) return *code;
   print_namespace(View{ns});
   if (View{ns}["Quota"].text().empty()) return 0;
   const auto quota = NOMAD_TRY(command.api->get("/v1/quota/" + segment(View{ns}["Quota"].text()))

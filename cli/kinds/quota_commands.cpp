@@ -121,7 +121,7 @@ Result<int> run_quota_inspect(const std::vector<std::string>& arguments) {
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word("<quota>"))) return *code;
   const auto quota = NOMAD_TRY(find_quota(*command.api, command.positional()[0]));
-  if (auto code = output.print(as_printed(ApiShape::place, quota))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, quota))) return *code;
   const auto usages = read_quota_usages(*command.api, View{quota});
   boost::json::object used;
   for (const auto& [region, usage] : usages.by_region)
@@ -130,7 +130,7 @@ Result<int> run_quota_inspect(const std::vector<std::string>& arguments) {
   for (const auto& [region, what] : usages.failures)
     failures[region] = what;
   output.json = true;
-  return *output.print(boost::json::object{{"Spec", as_printed(ApiShape::place, quota)},
+  return *output.print(boost::json::object{{"Spec", as_printed(ApiShape::kind, quota)},
                                            {"UsageLookupErrors", std::move(failures)},
                                            {"Usages", std::move(used)}});
 }
@@ -140,7 +140,7 @@ Result<int> run_quota_list(const std::vector<std::string>& arguments) {
   OutputFlags output{command};
   if (auto code = command.start(arguments)) return *code;
   const auto answer = NOMAD_TRY(command.api->get("/v1/quotas").within("Error retrieving quotas"));
-  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, answer.body))) return *code;
   std::cout << quota_table(answer.view().items()) << '\n';
   return 0;
 }
@@ -150,7 +150,7 @@ Result<int> run_quota_status(const std::vector<std::string>& arguments) {
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word("<quota>"))) return *code;
   const auto found = NOMAD_TRY(find_quota(*command.api, command.positional()[0]));
-  if (auto code = output.print(as_printed(ApiShape::place, found))) return *code;
+  if (auto code = output.print(as_printed(ApiShape::kind, found))) return *code;
   const View quota{found};
   std::cout << pairs({{"Name", quota["Name"].text()},
                       {"Description", quota["Description"].text()},

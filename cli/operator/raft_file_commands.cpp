@@ -31,7 +31,7 @@ constexpr std::size_t portion_bytes = std::size_t{4} << 20;
 
 /// Where whoever uses the log in `directory` holds a lock: an agent, in its data directory. A log
 /// that stands by itself, a copy, is locked where it is, so that nothing is written elsewhere.
-std::string lock_place(const std::string& directory) {
+std::string lock_position(const std::string& directory) {
   std::error_code failure;
   for (const auto& whole :
        {fs::absolute(directory, failure).lexically_normal(), fs::canonical(directory, failure)}) {
@@ -53,7 +53,7 @@ public:
       const auto directory = path + std::string{below};
       std::error_code failure;
       if (!fs::exists(directory + "/raft.db", failure)) continue;
-      auto lock = NOMAD_TRY(storage::DataDirLock::take(lock_place(directory)));
+      auto lock = NOMAD_TRY(storage::DataDirLock::take(lock_position(directory)));
       auto log = NOMAD_TRY(
           storage::RaftLog::open(directory + "/raft.db").within("failed to open raft logs"));
       return LogFiles{directory, std::move(lock), std::move(log)};

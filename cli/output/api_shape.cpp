@@ -146,7 +146,7 @@ void shape_one(ApiShape shape, boost::json::value& one) {
   auto& object = one.get_object();
   if (shape == ApiShape::deployment) shape_deployment(object);
   if (shape == ApiShape::evaluation) shape_evaluation(object);
-  if (shape == ApiShape::place) object.erase("Hash");
+  if (shape == ApiShape::kind) object.erase("Hash");
   if (shape == ApiShape::scaling_policy) add_missing(object, {"Namespace"}, "");
   object = sorted(std::move(object));
 }

@@ -15,7 +15,7 @@ enum class ApiShape {
   job,
   node,
   node_stub,
-  place,
+  kind,
   scaling_policy
 };
 

@@ -153,8 +153,8 @@ std::string region_of(const CertificateFlags& flags) {
 
 std::string in_domain(std::string file, const std::string& domain) {
   constexpr std::string_view mark = "#DOMAIN#";
-  if (const auto place = file.find(mark); place != std::string::npos)
-    file.replace(place, mark.size(), domain);
+  if (const auto position = file.find(mark); position != std::string::npos)
+    file.replace(position, mark.size(), domain);
   return file;
 }
 

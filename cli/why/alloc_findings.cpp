@@ -101,17 +101,17 @@ std::string alloc_name(const View& alloc) {
                      alloc["JobVersion"].text(), alloc["NodeName"].text());
 }
 
-void add_task(const Facts& facts, const FailingAlloc& alloc, Finding& finding) {
-  const auto id = alloc.alloc["ID"].text();
-  const auto task = alloc.alloc["TaskStates"][alloc.task];
+void add_task(const Facts& facts, const FailingAlloc& each, Finding& finding) {
+  const auto id = each.alloc["ID"].text();
+  const auto task = each.alloc["TaskStates"][each.task];
   auto cause = cause_of_task(task);
   if (!cause.text.empty())
-    finding.what += fmt::format(": task \"{}\" {}", alloc.task, one_line(cause.text));
+    finding.what += fmt::format(": task \"{}\" {}", each.task, one_line(cause.text));
   if (const auto restarts = task["Restarts"].number(); restarts > 0)
     finding.details.push_back(
         fmt::format("Restarted {} time{} so far", restarts, restarts == 1 ? "" : "s"));
   add_events(finding, task);
-  const auto output = facts.output.find({id, alloc.task});
+  const auto output = facts.output.find({id, each.task});
   if (cause.tells_output && output != facts.output.end() && !output->second.empty()) {
     if (output->second.find("ddress already in use") != std::string::npos)
       finding.details.emplace_back("Another program has the address that it wants to listen at");
@@ -122,7 +122,7 @@ void add_task(const Facts& facts, const FailingAlloc& alloc, Finding& finding) {
   const auto shown = shown_id(id, false);
   finding.commands = std::move(cause.commands);
   if (cause.tells_output)
-    finding.commands.push_back(shell_command_for(facts, "alloc logs -stderr", {shown, alloc.task}));
+    finding.commands.push_back(shell_command_for(facts, "alloc logs -stderr", {shown, each.task}));
 }
 
 /// What of an allocation is no task's fault.
@@ -162,21 +162,21 @@ bool is_failing(const View& check) {
 }  // namespace
 
 void find_in_allocations(const Facts& facts, std::vector<Finding>& out) {
-  for (const auto& alloc : failing(facts)) {
-    const auto status = alloc.alloc["ClientStatus"].text();
-    const auto id = shown_id(alloc.alloc["ID"].text(), false);
-    Finding finding{.what = alloc_name(alloc.alloc)};
-    if (alloc.alloc["DesiredStatus"].text() != "run" || status == "running")
+  for (const auto& each : failing_allocs(facts)) {
+    const auto status = each.alloc["ClientStatus"].text();
+    const auto id = shown_id(each.alloc["ID"].text(), false);
+    Finding finding{.what = alloc_name(each.alloc)};
+    if (each.alloc["DesiredStatus"].text() != "run" || status == "running")
       finding.weight = Weight::warning;
-    if (alloc.task.empty() || status == "lost" || status == "unknown")
-      add_status(alloc.alloc, finding);
+    if (each.task.empty() || status == "lost" || status == "unknown")
+      add_status(each.alloc, finding);
     else
-      add_task(facts, alloc, finding);
-    if (alloc.alike > 0)
+      add_task(facts, each, finding);
+    if (each.alike > 0)
       finding.details.push_back(fmt::format("{} other allocation{} of the group {} not well either",
-                                            alloc.alike, alloc.alike == 1 ? "" : "s",
-                                            alloc.alike == 1 ? "is" : "are"));
-    add_followup(facts, alloc.alloc, finding);
+                                            each.alike, each.alike == 1 ? "" : "s",
+                                            each.alike == 1 ? "is" : "are"));
+    add_followup(facts, each.alloc, finding);
     finding.commands.push_back(shell_command_for(facts, "alloc status", {id}));
     out.push_back(std::move(finding));
   }

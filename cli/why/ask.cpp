@@ -10,7 +10,7 @@ namespace {
 /// Nodes that are looked at, one page of the list.
 constexpr std::string_view most_nodes = "50";
 /// Suspects whose output is read.
-constexpr std::size_t most_suspects = 4;
+constexpr std::size_t most_failing_allocs = 4;
 /// What is read of the end of an output.
 constexpr std::string_view output_bytes = "4096";
 
@@ -51,10 +51,10 @@ std::string group_of_alloc(const Facts& facts, const std::string& id) {
 
 void ask_of_allocations(Api& api, Facts& facts) {
   std::size_t asked = 0;
-  for (const auto& alloc : failing(facts)) {
-    if (alloc.task.empty() || ++asked > most_suspects) continue;
-    const auto id = alloc.alloc["ID"].text();
-    facts.output[{id, alloc.task}] = output_of(api, id, alloc.task);
+  for (const auto& each : failing_allocs(facts)) {
+    if (each.task.empty() || ++asked > most_failing_allocs) continue;
+    const auto id = each.alloc["ID"].text();
+    facts.output[{id, each.task}] = output_of(api, id, each.task);
   }
   for (const auto& id : allocs_to_check(facts)) {
     if (!is_checked(group_of_job(facts, group_of_alloc(facts, id)))) continue;

@@ -70,14 +70,14 @@ std::int64_t rolled_back_version(const Facts& facts) {
   return undone.is_null() ? -1 : undone["JobVersion"].number();
 }
 
-/// Whether the allocation still stands for its place in the job.
+/// Whether the allocation still stands for its position in the job.
 bool is_current(const View& alloc) {
   return alloc["DesiredStatus"].text() == "run" && alloc["NextAllocation"].text().empty();
 }
 
 }  // namespace
 
-std::vector<FailingAlloc> failing(const Facts& facts) {
+std::vector<FailingAlloc> failing_allocs(const Facts& facts) {
   std::vector<FailingAlloc> found;
   const auto rolled_back = rolled_back_version(facts);
   for (const auto& alloc : newest_by(facts.allocations, "CreateIndex")) {
@@ -105,8 +105,8 @@ std::vector<std::string> allocs_to_check(const Facts& facts) {
     if (alloc["ClientStatus"].text() != "running") return;
     if (groups.insert(alloc["TaskGroup"].text()).second) ids.push_back(alloc["ID"].text());
   };
-  for (const auto& alloc : failing(facts))
-    add(alloc.alloc);
+  for (const auto& each : failing_allocs(facts))
+    add(each.alloc);
   for (const auto& alloc : newest_by(facts.allocations, "CreateIndex"))
     if (facts.only_alloc.empty() ? is_current(alloc) : alloc["ID"].text() == facts.only_alloc)
       add(alloc);

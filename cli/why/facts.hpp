@@ -37,12 +37,12 @@ struct FailingAlloc {
   std::size_t alike = 0;  ///< Others of the group that are not as they should be either.
 };
 
-/// The newest alloc of each group, those of the last deployment before it was rolled back, too.
-/// Of one allocation that alone.
-std::vector<FailingAlloc> failing(const Facts& facts);
+/// The newest failing allocation of each group, those of the last deployment before it was rolled
+/// back, too. Of one allocation that alone.
+std::vector<FailingAlloc> failing_allocs(const Facts& facts);
 
 /// Newest running allocations of groups whose checks may tell something, at most one of a group
-/// that is no alloc.
+/// of which none fails.
 std::vector<std::string> allocs_to_check(const Facts& facts);
 
 /// What the newest evaluation that could not place all has to say of each group: an object of

@@ -59,8 +59,8 @@ static_assert(words.size() < 64, "a set has a bit for each");
 }  // namespace
 
 std::string_view word_of(Capability capability) {
-  const auto place = static_cast<std::size_t>(capability);
-  return place == 0 || place > words.size() ? std::string_view{} : words[place - 1];
+  const auto position = static_cast<std::size_t>(capability);
+  return position == 0 || position > words.size() ? std::string_view{} : words[position - 1];
 }
 
 std::optional<Capability> capability_of(std::string_view word) {

@@ -22,21 +22,22 @@ TokenHash::Value TokenHash::of(std::string_view token) const {
 }
 
 std::optional<GrantRef> GrantCache::find(const Key& key, const NewestIndex& newest, Time now) {
-  const auto found = places_.find(key);
-  if (found == places_.end()) return {};
-  const auto place = found->second;
-  if (place->index != (place->grant ? newest.of_known : newest.of_unknown) || place->until <= now) {
-    if (!place->grant) forget(place);
+  const auto found = positions_.find(key);
+  if (found == positions_.end()) return {};
+  const auto position = found->second;
+  if (position->index != (position->grant ? newest.of_known : newest.of_unknown)
+      || position->until <= now) {
+    if (!position->grant) forget(position);
     return {};
   }
-  auto& entries = list_of(*place);
-  entries.splice(entries.begin(), entries, place);
-  return place->grant;
+  auto& entries = list_of(*position);
+  entries.splice(entries.begin(), entries, position);
+  return position->grant;
 }
 
 GrantRef GrantCache::last_known(const Key& key, Time now) const {
-  const auto found = places_.find(key);
-  if (found == places_.end()) return {};
+  const auto found = positions_.find(key);
+  if (found == positions_.end()) return {};
   const auto& grant = found->second->grant;
   return grant && now < grant->ends ? grant : GrantRef{};
 }
@@ -65,18 +66,18 @@ GrantRef GrantCache::extend(const Key& key, std::shared_ptr<Grant> grant, Time u
 
 GrantRef GrantCache::put(Entry entry) {
   const auto key = entry.key;
-  if (const auto found = places_.find(key); found != places_.end()) forget(found->second);
+  if (const auto found = positions_.find(key); found != positions_.end()) forget(found->second);
   auto& entries = list_of(entry);
   auto kept = entry.grant;
   entries.push_front(std::move(entry));
-  places_.emplace(key, entries.begin());
+  positions_.emplace(key, entries.begin());
   if (entries.size() > (kept ? limits_.known : limits_.unknown)) forget(std::prev(entries.end()));
   return kept;
 }
 
-void GrantCache::forget(Entries::iterator place) {
-  places_.erase(place->key);
-  list_of(*place).erase(place);
+void GrantCache::forget(Entries::iterator position) {
+  positions_.erase(position->key);
+  list_of(*position).erase(position);
 }
 
 }  // namespace nomad::access

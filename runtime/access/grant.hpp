@@ -97,7 +97,7 @@ public:
   /// Keeps a grant that was known, until `until` or its own end. Returns what counts.
   GrantRef extend(const Key& key, std::shared_ptr<Grant> grant, Time until);
 
-  std::size_t size() const { return places_.size(); }
+  std::size_t size() const { return positions_.size(); }
 
 private:
   struct Entry {
@@ -116,12 +116,12 @@ private:
   Entries& list_of(const Entry& entry) { return entry.grant ? known_ : unknown_; }
 
   GrantRef put(Entry entry);
-  void forget(Entries::iterator place);
+  void forget(Entries::iterator position);
 
   const CacheLimits limits_;
   Entries known_;  ///< Most recently used first.
   Entries unknown_;
-  std::unordered_map<Key, Entries::iterator, HashOfKey> places_;
+  std::unordered_map<Key, Entries::iterator, HashOfKey> positions_;
 };
 
 }  // namespace nomad::access

@@ -40,7 +40,7 @@ private:
     unsigned in(std::int64_t now) const { return window == now ? count : 0; }
   };
 
-  std::size_t place_of(std::string_view remote) const;
+  std::size_t position_of(std::string_view remote) const;
 
   std::int64_t window_of(Time now) const { return now.time_since_epoch() / limits_.window; }
 

@@ -14,9 +14,9 @@ constexpr std::string_view of_node = "node:";
 
 constexpr CapabilitySet all_of_namespaces() {
   CapabilitySet all = 0;
-  for (auto place = static_cast<unsigned>(list_jobs); place < static_cast<unsigned>(node_read);
-       ++place)
-    all |= CapabilitySet{1} << place;
+  for (auto position = static_cast<unsigned>(list_jobs);
+       position < static_cast<unsigned>(node_read); ++position)
+    all |= CapabilitySet{1} << position;
   return all & ~bit(any_in_namespace);
 }
 

@@ -183,8 +183,8 @@ bool FetchPool::Core::take_orders(std::vector<Waiting>& begin, std::vector<Ticke
   places_taken_ = running_.size();
   cancelled = std::exchange(cancelled_, {});
   for (auto next = waiting_.begin(); next != waiting_.end();) {
-    const bool has_place = places_taken_ < options_.most_running;
-    if (!next->cancelled && !has_place) {
+    const bool has_location = places_taken_ < options_.most_running;
+    if (!next->cancelled && !has_location) {
       ++next;
       continue;
     }

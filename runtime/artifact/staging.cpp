@@ -219,14 +219,14 @@ Result<UniqueFd> make_directory(const std::string& path, mode_t mode) {
 Staging::Staging(std::string alloc_root, std::string task)
     : above_{std::move(alloc_root) + "/.artifacts"},
       task_{std::move(task)},
-      place_{above_ + "/" + task_} {}
+      location_{above_ + "/" + task_} {}
 
 Result<UniqueFd> Staging::begin(const std::string& key, uid_t uid, gid_t gid) const {
   NOMAD_TRY(make_directory(above_, 0700));
-  const auto place = NOMAD_TRY(make_directory(place_, 0700));
-  NOMAD_TRY(host::remove_tree(place.get(), key));
-  if (::mkdirat(place.get(), key.c_str(), 0700) != 0) return io("making", path(key));
-  auto made = disk::open_directory(place.get(), key.c_str());
+  const auto location = NOMAD_TRY(make_directory(location_, 0700));
+  NOMAD_TRY(host::remove_tree(location.get(), key));
+  if (::mkdirat(location.get(), key.c_str(), 0700) != 0) return io("making", path(key));
+  auto made = disk::open_directory(location.get(), key.c_str());
   if (!made) return io("opening", path(key));
   if (::geteuid() == 0 && ::fchown(made.get(), uid, gid) != 0) return io("giving away", path(key));
   return made;
@@ -261,9 +261,9 @@ Result<> Staging::deliver(const std::string& key, const Destination& to, bool is
 }
 
 Result<> Staging::discard(const std::string& key) const {
-  const auto place = disk::open_directory(AT_FDCWD, place_.c_str());
-  if (!place) return {};
-  return host::remove_tree(place.get(), key);
+  const auto location = disk::open_directory(AT_FDCWD, location_.c_str());
+  if (!location) return {};
+  return host::remove_tree(location.get(), key);
 }
 
 void Staging::mark_done(const std::string& key) const {

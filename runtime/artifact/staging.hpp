@@ -53,12 +53,12 @@ public:
   Result<> clear() const;
 
   /// The directory of `key`.
-  std::string path(const std::string& key) const { return place_ + "/" + key; }
+  std::string path(const std::string& key) const { return location_ + "/" + key; }
 
 private:
   std::string above_;  ///< "<alloc root>/.artifacts"
   std::string task_;
-  std::string place_;  ///< With the task.
+  std::string location_;  ///< With the task.
 };
 
 }  // namespace nomad::artifact

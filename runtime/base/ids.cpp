@@ -19,8 +19,8 @@ std::string go_rune(char c) {
   return text;
 }
 
-bool is_dash_place(std::size_t place) {
-  return place == 8 || place == 13 || place == 18 || place == 23;
+bool is_dash_position(std::size_t position) {
+  return position == 8 || position == 13 || position == 18 || position == 23;
 }
 
 }  // namespace
@@ -30,8 +30,8 @@ std::string uuid_of(std::string_view bytes, unsigned version) {
   marked[6] = static_cast<char>((static_cast<unsigned char>(bytes[6]) & 0x0FU) | version << 4U);
   marked[8] = static_cast<char>((static_cast<unsigned char>(bytes[8]) & 0x3FU) | 0x80U);
   std::string text = to_hex(marked);
-  for (const std::size_t place : {8U, 13U, 18U, 23U})
-    text.insert(place, 1, '-');
+  for (const std::size_t position : {8U, 13U, 18U, 23U})
+    text.insert(position, 1, '-');
   return text;
 }
 
@@ -48,7 +48,7 @@ std::string make_uuid(Random& random) {
 bool is_uuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i)
-    if (is_dash_place(i) ? text[i] != '-' : !is_hex_digit(text[i])) return false;
+    if (is_dash_position(i) ? text[i] != '-' : !is_hex_digit(text[i])) return false;
   return true;
 }
 

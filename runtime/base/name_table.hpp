@@ -23,10 +23,10 @@ consteval bool is_enumerator() {
   return !is_digit(spelled[begin]);
 }
 
-template <class Enum, std::size_t first, std::size_t... places>
-consteval bool are_all_enumerators(std::index_sequence<places...>) {
-  return (is_enumerator<static_cast<Enum>(first + places)>() && ...)
-         && !is_enumerator<static_cast<Enum>(first + sizeof...(places))>();
+template <class Enum, std::size_t first, std::size_t... positions>
+consteval bool are_all_enumerators(std::index_sequence<positions...>) {
+  return (is_enumerator<static_cast<Enum>(first + positions)>() && ...)
+         && !is_enumerator<static_cast<Enum>(first + sizeof...(positions))>();
 }
 
 }  // namespace detail
@@ -39,8 +39,8 @@ constexpr std::string_view name_in(const std::string_view (&names)[size],
                                    std::string_view unknown = "") {
   static_assert(detail::are_all_enumerators<Enum, first>(std::make_index_sequence<size>{}),
                 "each enumerator has a name in the table, in their order, and there are no others");
-  const auto place = static_cast<std::size_t>(value) - first;  // wraps around below the first
-  return place < size ? names[place] : unknown;
+  const auto position = static_cast<std::size_t>(value) - first;  // wraps around below the first
+  return position < size ? names[position] : unknown;
 }
 
 }  // namespace nomad

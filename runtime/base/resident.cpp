@@ -35,7 +35,7 @@ struct Registered {
 };
 
 Registered& registered() {
-  static Spares each;
+  static Registered each;
   return each;
 }
 
@@ -67,19 +67,19 @@ void release_in_quiet(QuietMoment& moment) {
 
 ReleasableMemory::ReleasableMemory(std::function<void()> give_back)
     : give_back_{std::move(give_back)} {
-  const std::lock_guard lock{spares().mutex};
-  spares().all.push_back(this);
+  const std::lock_guard lock{registered().mutex};
+  registered().all.push_back(this);
 }
 
 ReleasableMemory::~ReleasableMemory() {
-  const std::lock_guard lock{spares().mutex};
-  std::erase(spares().all, this);
+  const std::lock_guard lock{registered().mutex};
+  std::erase(registered().all, this);
 }
 
 void release_unused_pages() {
   {
-    const std::lock_guard lock{spares().mutex};
-    for (const auto* each : spares().all)
+    const std::lock_guard lock{registered().mutex};
+    for (const auto* each : registered().all)
       each->give_back_();
   }
   ::malloc_trim(0);

@@ -130,8 +130,8 @@ bool rolls_back(const state::Snapshot& snapshot,
     const auto row = snapshot.unguarded().alloc(id);  // Neither of what is read of it changes.
     if (!row || row->alloc->deployment_id() != view(deployment.getId())) return false;
     const auto groups = deployment.getTaskGroups();
-    const auto place = find_entry(groups, row->alloc->task_group());
-    return place && groups[*place].getValue().getAutoRevert();
+    const auto position = find_entry(groups, row->alloc->task_group());
+    return position && groups[*position].getValue().getAutoRevert();
   });
 }
 

@@ -288,7 +288,7 @@ Result<> check_count(schema::Job::Reader job, std::int64_t max_count) {
 namespace {
 
 /// Whether its namespace still takes a version that it took once, and its pool is there.
-Result<> check_place(const state::Snapshot& snapshot, schema::Job::Reader job) {
+Result<> check_position(const state::Snapshot& snapshot, schema::Job::Reader job) {
   std::vector<std::string> errors;
   if (const auto ns = snapshot.get_namespace(view(job.getNamespace())))
     errors = jobspec::namespace_errors(job, *ns);
@@ -322,7 +322,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   const auto target = snapshot.job_version(ns, job_id, version);
   if (!target) return version_not_found(ns, job_id, version);
   NOMAD_TRY(authorize_contents(asking.who, *target));
-  NOMAD_TRY(check_place(snapshot, *target));
+  NOMAD_TRY(check_position(snapshot, *target));
   NOMAD_TRY(check_count(*target, max_count));
   auto warnings
       = NOMAD_TRY(judge_submission(snapshot, asking.who, *target, {.read = read_admission}));

@@ -24,9 +24,9 @@ bool is_healthy(AllocView alloc) {
 std::optional<schema::DeploymentGroup::Reader> group_of(schema::Deployment::Reader deployment,
                                                         std::string_view name) {
   const auto groups = deployment.getTaskGroups();
-  const auto place = find_entry(groups, name);
-  if (!place) return std::nullopt;
-  return groups[*place].getValue();
+  const auto position = find_entry(groups, name);
+  if (!position) return std::nullopt;
+  return groups[*position].getValue();
 }
 
 bool has_unpromoted_canaries(schema::DeploymentGroup::Reader group) {

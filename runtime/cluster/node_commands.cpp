@@ -336,19 +336,19 @@ bool is_foreign(const state::Snapshot& snapshot, AllocView report, std::string_v
 NodeDecision decide_reports(const state::Snapshot& snapshot,
                             const std::vector<NodeReport>& reports,
                             const EvalSeed& seed) {
-  std::unordered_map<std::string_view, std::size_t> places;
+  std::unordered_map<std::string_view, std::size_t> positions;
   std::vector<Object<schema::Allocation>> newest;
   std::vector<std::uint64_t> numbers;  // Of each in `newest`.
   for (const auto& report : reports)
     for (const auto& alloc : report.allocs) {
-      const auto [entry, is_new] = places.try_emplace(alloc->id(), newest.size());
-      const auto place = entry->second;
+      const auto [entry, is_new] = positions.try_emplace(alloc->id(), newest.size());
+      const auto position = entry->second;
       if (is_new) {
         newest.push_back(alloc);
         numbers.push_back(report.number);
-      } else if (report.number == 0 || report.number >= numbers[place]) {
-        newest[place] = alloc;
-        numbers[place] = report.number;
+      } else if (report.number == 0 || report.number >= numbers[position]) {
+        newest[position] = alloc;
+        numbers[position] = report.number;
       }
     }
   const auto evals = evals_for_reports(snapshot, newest, seed);

@@ -132,9 +132,9 @@ Object<schema::Command> Net::command() const {
   Draft<schema::Command> draft;
   auto command = draft->initNodeServices();
   auto gone_list = command.initGone(static_cast<unsigned>(gone.size()));
-  unsigned place = 0;
+  unsigned position = 0;
   for (const auto& [alloc_id, going] : gone) {
-    auto one = gone_list[place++];
+    auto one = gone_list[position++];
     one.setNamespace(text(going.ns));
     one.setAllocId(text(alloc_id));
     if (going.all) continue;
@@ -144,9 +144,9 @@ Object<schema::Command> Net::command() const {
       ids.set(number++, text(id));
   }
   auto rows = command.initRegistered(static_cast<unsigned>(registered.size()));
-  place = 0;
+  position = 0;
   for (const auto& [key, row] : registered)
-    rows.setWithCaveats(place++, *row);
+    rows.setWithCaveats(position++, *row);
   return draft.freeze();
 }
 

@@ -44,7 +44,7 @@ namespace {
 constexpr std::size_t longest_description = 256;
 
 /// Between 1 and 128 letters, digits and what of `more` is allowed besides.
-bool is_place_name(std::string_view name, std::string_view more) {
+bool is_plain_name(std::string_view name, std::string_view more) {
   const auto fits = [more](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
            || more.find(c) != std::string_view::npos;
@@ -54,7 +54,7 @@ bool is_place_name(std::string_view name, std::string_view more) {
 
 std::vector<std::string> namespace_mistakes(schema::Namespace::Reader ns) {
   std::vector<std::string> mistakes;
-  if (!is_place_name(view(ns.getName()), "-"))
+  if (!is_plain_name(view(ns.getName()), "-"))
     mistakes.push_back(fmt::format("invalid name \"{}\". Must match regex ^[a-zA-Z0-9-]{{1,128}}$",
                                    view(ns.getName())));
   if (ns.getDescription().size() > longest_description)
@@ -66,7 +66,7 @@ std::vector<std::string> namespace_mistakes(schema::Namespace::Reader ns) {
 
 std::vector<std::string> pool_mistakes(schema::NodePool::Reader pool) {
   std::vector<std::string> mistakes;
-  if (!is_place_name(view(pool.getName()), "-_"))
+  if (!is_plain_name(view(pool.getName()), "-_"))
     mistakes.push_back(fmt::format("invalid name \"{}\", must match regex ^[a-zA-Z0-9-_]{{1,128}}$",
                                    view(pool.getName())));
   if (pool.getDescription().size() > longest_description)
@@ -101,7 +101,7 @@ void find_limit_mistakes(schema::QuotaLimit::Reader limit, std::vector<std::stri
 
 std::vector<std::string> quota_mistakes(schema::QuotaSpec::Reader quota) {
   std::vector<std::string> mistakes;
-  if (!is_place_name(view(quota.getName()), "-"))
+  if (!is_plain_name(view(quota.getName()), "-"))
     mistakes.push_back(fmt::format("invalid name \"{}\". Must match regex ^[a-zA-Z0-9-]{{1,128}}$",
                                    view(quota.getName())));
   if (quota.getDescription().size() > longest_description)

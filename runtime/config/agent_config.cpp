@@ -162,11 +162,11 @@ Result<> validate_audit(const Audit& audit) {
   std::map<std::string, std::string> taken;  // paths, by sinks
   for (const auto& [name, sink] : audit.sinks) {
     NOMAD_TRY(validate_sink(name, sink));
-    const auto [place, is_new] = taken.try_emplace(sink.path, name);
+    const auto [location, is_new] = taken.try_emplace(sink.path, name);
     if (!is_new)
       return Error{Errc::invalid_argument,
                    fmt::format("audit.sink \"{}\": writes the same file as sink \"{}\"", name,
-                               place->second)};
+                               location->second)};
   }
   for (const auto& [name, filter] : audit.filters)
     NOMAD_TRY(validate_filter(name, filter));

@@ -358,7 +358,7 @@ struct PluginBlock {
   std::string token_file{};          ///< Where that is to be read, instead.
   std::string config = "{}";         ///< What stands in `config`, as a JSON object.
   /// Where its keys stand, "start.hcl:7", by their paths below `config`; "" is the block itself.
-  std::map<std::string, std::string> places{};
+  std::map<std::string, std::string> locations{};
   std::string unknown{};  ///< What is said of it where there is no plugin_dir.
 
   /// Where it stands is no part of what it says.

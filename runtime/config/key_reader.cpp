@@ -235,7 +235,7 @@ private:
     std::vector<std::string> missing;
     unknown_in(missing, path, name, names);
     block.unknown = missing.front() + " (plugin_dir, where plugins are looked for, is not set)";
-    note_places(block, path);
+    note_locations(block, path);
     for (const auto* part : parts_of(value))
       for (const auto& member : *part) {
         const std::string key{member.key()};
@@ -325,13 +325,13 @@ private:
   }
 
   /// Where the keys of its configuration stand, for mistakes that are found later.
-  void note_places(PluginBlock& block, const std::string& path) const {
+  void note_locations(PluginBlock& block, const std::string& path) const {
     const auto inner = path + ".config.";
-    const auto place = [this](int line) { return fmt::format("{}:{}", file_, line); };
+    const auto location = [this](int line) { return fmt::format("{}:{}", file_, line); };
     for (const auto& [key, line] : from_.lines) {
-      if (key == path) block.places[""] = place(static_cast<int>(line));
+      if (key == path) block.locations[""] = location(static_cast<int>(line));
       if (key.starts_with(inner))
-        block.places[key.substr(inner.size())] = place(static_cast<int>(line));
+        block.locations[key.substr(inner.size())] = location(static_cast<int>(line));
     }
   }
 

@@ -71,8 +71,8 @@ struct ContainerSpec {
   std::string user;
   std::string alloc_root;
   std::string task_directory;
-  std::string binds_place = {};  ///< Where binds are held; empty: they are only looked at.
-  bool keeps_logs = true;        ///< In files below the root.
+  std::string binds_location = {};  ///< Where binds are held; empty: they are only looked at.
+  bool keeps_logs = true;           ///< In files below the root.
   std::uint32_t log_files = 10;
   std::uint64_t log_bytes = 10 * 1024 * 1024;
   std::uint64_t memory_bytes = 0;

@@ -15,7 +15,7 @@
 //     to remove what was made of it.
 // (5) The end is what an inspection says, not what the answer to a wait does; it is told once, when
 //     the logs are complete.
-// (6) A destroyed run is told so last, when its container and its place in the network are gone.
+// (6) A destroyed run is told so last, when its container and its share of the network are gone.
 //
 // clang-format off
 //

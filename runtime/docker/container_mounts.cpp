@@ -35,8 +35,8 @@ Result<std::string> inside(const ContainerSpec& spec,
                            const std::string& path,
                            std::size_t number,
                            bool makes_missing) {
-  if (!spec.binds_place.empty()) {
-    const auto target = fmt::format("{}/{}", spec.binds_place, number);
+  if (!spec.binds_location.empty()) {
+    const auto target = fmt::format("{}/{}", spec.binds_location, number);
     const auto held = hold_bind(target, {spec.alloc_root, path, makes_missing}, agent.socket);
     if (!held && held.error().code == Errc::rejected)
       return held.error().within("volumes are not enabled; cannot mount " + quote(path));

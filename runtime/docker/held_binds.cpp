@@ -90,12 +90,12 @@ void release_target(const std::string& target) {
 Result<host::UniqueFd> open_source(const BindSource& source) {
   const auto within = NOMAD_TRY(host::Beneath::open(source.root, false));
   const auto inner = source.path.substr(source.root.size());
-  auto found = within.open_place(inner);
+  auto found = within.open_location(inner);
   if (found || found.error().code != Errc::not_found) return found;
   if (!source.makes_missing)
     return Error{Errc::not_found, "bind source path does not exist: " + source.path};
   NOMAD_TRY(within.make_directories(inner, 0755));  // as the engine does
-  return within.open_place(inner);
+  return within.open_location(inner);
 }
 
 }  // namespace
@@ -124,19 +124,19 @@ Result<bool> hold_bind(const std::string& target,
   return false;
 }
 
-void release_binds(const std::string& place) {
-  for (const auto& target : entries_of(place))
+void release_binds(const std::string& location) {
+  for (const auto& target : entries_of(location))
     release_target(target);
-  ::rmdir(place.c_str());
+  ::rmdir(location.c_str());
 }
 
 void release_binds_of_others(const std::string& folder,
                              const std::string& own,
-                             const std::function<bool(std::string_view place)>& is_kept) {
+                             const std::function<bool(std::string_view location)>& is_kept) {
   for (const auto& life : entries_of(folder)) {
     if (life.ends_with('/' + own)) continue;
-    for (const auto& place : entries_of(life))
-      if (!is_kept(std::string_view{place}.substr(life.size() + 1))) release_binds(place);
+    for (const auto& location : entries_of(life))
+      if (!is_kept(std::string_view{location}.substr(life.size() + 1))) release_binds(location);
     ::rmdir(life.c_str());
   }
 }

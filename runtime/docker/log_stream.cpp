@@ -145,13 +145,13 @@ void LogCursor::count(const LogMessage& message) {
     buckets_.pop_front();
   // One that comes far too late is before what a position would ask for.
   if (number < oldest) return;
-  auto place = buckets_.end();
-  while (place != buckets_.begin() && std::prev(place)->number >= number)
-    --place;
-  if (place == buckets_.end() || place->number != number)
-    place = buckets_.insert(
-        place, Bucket{.number = number, .messages = 0, .first = sum_of(message), .met = seen_});
-  ++place->messages;
+  auto position = buckets_.end();
+  while (position != buckets_.begin() && std::prev(position)->number >= number)
+    --position;
+  if (position == buckets_.end() || position->number != number)
+    position = buckets_.insert(
+        position, Bucket{.number = number, .messages = 0, .first = sum_of(message), .met = seen_});
+  ++position->messages;
 }
 
 LogPosition LogCursor::position() const {

@@ -289,7 +289,7 @@ Result<FileInfo> Beneath::stat(std::string_view path) const {
   return info;
 }
 
-Result<UniqueFd> Beneath::open_place(std::string_view path) const {
+Result<UniqueFd> Beneath::open_location(std::string_view path) const {
   return resolve(path, O_PATH, 0, "open");
 }
 

@@ -85,7 +85,7 @@ public:
   Result<std::string> read_at(std::string_view path, std::uint64_t offset, std::size_t limit) const;
 
   /// Opens whatever the path leads to, with O_PATH.
-  Result<UniqueFd> open_place(std::string_view path) const;
+  Result<UniqueFd> open_location(std::string_view path) const;
 
   /// Opens a directory, for openat(2) and friends.
   Result<UniqueFd> open_directory(std::string_view path) const;
@@ -93,7 +93,7 @@ public:
   /// Creates the directory and its missing parents, each with exactly `mode`.
   Result<> make_directories(std::string_view path, mode_t mode) const;
 
-  /// Writes a file whole: beside its place, synced when `durable`, then renamed over it.
+  /// Writes a file whole: beside its location, synced when `durable`, then renamed over it.
   Result<> write_file(std::string_view path,
                       std::string_view content,
                       mode_t mode,

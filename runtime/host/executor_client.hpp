@@ -142,7 +142,7 @@ public:
 
   /// Finds what runs, or has ended, under `key`. `not_found` when nothing was started there;
   /// `lost` (as an `unavailable` error of `started`) when it was, but neither it nor a status is
-  /// left; `corrupt` when what it left cannot be read. With the last two the place has been
+  /// left; `corrupt` when what it left cannot be read. With the last two the location has been
   /// cleared. With `run_id`, an executor of another run is `conflict`.
   void attach(std::string key, std::string run_id, TaskListener listener);
 

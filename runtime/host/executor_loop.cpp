@@ -89,15 +89,15 @@ void ExecutorClient::Loop::nothing_there(Task& task) {
   give_up(task, {Errc::not_found, "executor " + task.key + " was never started"});
 }
 
-void ExecutorClient::Loop::found_dead(Task& task, FoundExecutor place) {
-  const executor::RunState state = std::move(place.state);
-  task.directory = std::move(place.directory);
+void ExecutorClient::Loop::found_dead(Task& task, FoundExecutor location) {
+  const executor::RunState state = std::move(location.state);
+  task.directory = std::move(location.directory);
   task.state = state;
   task.cgroup = cgroups_.find(task.key);
   Task* self = &task;  // what runs after clearing runs only while the task is there
 
   if (task.goal == Goal::purge) return clear(task, [this, self] { finish_purge(*self); });
-  if (place.is_damaged) {
+  if (location.is_damaged) {
     Error error{Errc::corrupt, "executor " + task.key + ": its state file cannot be read"};
     return clear(task, [this, self, error] { give_up(*self, error); });
   }
@@ -129,7 +129,7 @@ void ExecutorClient::Loop::launch(Task& task) {
   if (task.goal == Goal::purge) return finish_purge(task);
   task.launched = true;
   auto attempt = [&]() -> Result<SpawnedExecutor> {
-    auto directory = NOMAD_TRY(make_place(state_directory_.get(), task.key));
+    auto directory = NOMAD_TRY(make_location(state_directory_.get(), task.key));
     NOMAD_FAILPOINT("executor.place_made");
     if (task.command->use_cgroup) {
       task.cgroup = NOMAD_TRY(cgroups_.create(task.key, task.command->cgroup_limits));
@@ -368,7 +368,7 @@ void ExecutorClient::Loop::clear_step(Task& task) {
               {{"error", removed.error()}});
   }
   if (task.directory) {
-    auto gone = remove_place(state_directory_.get(), task.key, task.directory.get());
+    auto gone = remove_location(state_directory_.get(), task.key, task.directory.get());
     if (gone.has_error())
       log::warn("client.executor", "what a task left in its cgroup is not ended",
                 {{"error", gone.error()}});

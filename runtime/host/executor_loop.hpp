@@ -123,7 +123,7 @@ private:
 
   void begin_looking(Task& task);
   void look(Task& task);
-  void found_dead(Task& task, FoundExecutor place);
+  void found_dead(Task& task, FoundExecutor location);
   void found_absent(Task& task);
   void nothing_there(Task& task);
   void launch(Task& task);

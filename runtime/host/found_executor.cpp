@@ -105,7 +105,7 @@ Result<FoundExecutor> look_for_executor(int state_directory, const std::string& 
   return found;
 }
 
-Result<UniqueFd> make_place(int state_directory, const std::string& key) {
+Result<UniqueFd> make_location(int state_directory, const std::string& key) {
   if (::mkdirat(state_directory, key.c_str(), 0700) != 0 && errno != EEXIST)
     return errno_error("making the executor's directory " + key, errno);
   UniqueFd directory{
@@ -139,7 +139,7 @@ Result<SpawnedExecutor> spawn_executor(const std::string& program, UniqueFd lock
   return made;
 }
 
-Result<> remove_place(int state_directory, const std::string& key, int directory) {
+Result<> remove_location(int state_directory, const std::string& key, int directory) {
   for (const char* name :
        {executor::socket_file, executor::state_file, executor::log_file, "state.new"}) {
     if (::unlinkat(directory, name, 0) != 0 && errno != ENOENT)

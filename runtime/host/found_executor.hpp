@@ -2,7 +2,7 @@
 // executor in it, clearing it away. The deciding is in executor_loop; here are the system calls.
 //
 // An flock on the directory is held by the living executor and by nobody else for longer than a
-// call, except by a task of the loop that is about to start an executor or to remove the place.
+// call, except by a task of the loop that is about to start an executor or to remove the location.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ struct FoundExecutor {
 Result<FoundExecutor> look_for_executor(int state_directory, const std::string& key);
 
 /// Makes the directory and locks it. `conflict` when someone else holds it.
-Result<UniqueFd> make_place(int state_directory, const std::string& key);
+Result<UniqueFd> make_location(int state_directory, const std::string& key);
 
 struct SpawnedExecutor {
   UniqueFd socket;   ///< Connected; the executor answers once it is up.
@@ -49,7 +49,7 @@ struct SpawnedExecutor {
 Result<SpawnedExecutor> spawn_executor(const std::string& program, UniqueFd directory);
 
 /// Removes the files and the directory. The caller holds the lock.
-Result<> remove_place(int state_directory, const std::string& key, int directory);
+Result<> remove_location(int state_directory, const std::string& key, int directory);
 
 /// Kills what a vanished executor has left of its task: the processes of the cgroup and of the
 /// task's session. True when nothing was there to kill any more.

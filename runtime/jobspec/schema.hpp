@@ -71,7 +71,7 @@ struct Field {
   std::string_view hcl;  ///< empty: not written in job files
   Kind kind = Kind::text;
   Trait traits = Trait::none;
-  const nomad::object::FieldPlan* plan = nullptr;  ///< its place in drafts
+  const nomad::object::FieldPlan* plan = nullptr;  ///< its position in drafts
   const BlockType* block = nullptr;                ///< of block, blocks and block_map
   const boost::json::value* fallback = nullptr;    ///< what canonicalization fills in, if anything
   Support support = Support::unsaid;

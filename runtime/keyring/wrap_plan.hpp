@@ -41,7 +41,7 @@ struct PlannedWrap {
 
   std::string recipient;
   From from = From::row;
-  std::size_t holder = 0;  ///< Whose public key: a place in the facts.
+  std::size_t holder = 0;  ///< Whose public key: a position in the facts.
 
   friend bool operator==(const PlannedWrap&, const PlannedWrap&) = default;
 };

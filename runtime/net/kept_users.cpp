@@ -108,36 +108,36 @@ Result<> can_ask(int family) {
 }
 
 /// An address in the form that it has in IPv6, and a port.
-struct Place {
+struct Location {
   std::array<__be32, 4> address{};
   __be16 port = 0;
 
-  bool operator==(const Place&) const = default;
+  bool operator==(const Location&) const = default;
 };
 
-Place place_of(const sockaddr_storage& from) {
-  Place place;
+Location location_of(const sockaddr_storage& from) {
+  Location location;
   __be32 address[4];
-  fill(from, false, address, place.port);
-  std::memcpy(place.address.data(), address, sizeof address);
-  return place;
+  fill(from, false, address, location.port);
+  std::memcpy(location.address.data(), address, sizeof address);
+  return location;
 }
 
-Place place_of(unsigned family, const __be32 (&address)[4], __be16 port) {
-  Place place{{}, port};
+Location location_of(unsigned family, const __be32 (&address)[4], __be16 port) {
+  Location location{{}, port};
   if (family == AF_INET)
-    place.address = {0, 0, htonl(0xffff), address[0]};
+    location.address = {0, 0, htonl(0xffff), address[0]};
   else
-    std::memcpy(place.address.data(), address, sizeof address);
-  return place;
+    std::memcpy(location.address.data(), address, sizeof address);
+  return location;
 }
 
 /// Where there is no such connection, the kernel answers with who listens at the peer's port.
 bool is_that_of(const inet_diag_msg& found, const Ends& ends) {
   const auto& id = found.id;
   return found.idiag_state != TCP_LISTEN
-         && place_of(found.idiag_family, id.idiag_src, id.idiag_sport) == place_of(ends.peer)
-         && place_of(found.idiag_family, id.idiag_dst, id.idiag_dport) == place_of(ends.own);
+         && location_of(found.idiag_family, id.idiag_src, id.idiag_sport) == location_of(ends.peer)
+         && location_of(found.idiag_family, id.idiag_dst, id.idiag_dport) == location_of(ends.own);
 }
 
 /// The owner of the socket that is bound to the peer's address and connected to ours.
@@ -168,11 +168,11 @@ Result<std::optional<uid_t>> ask(const Descriptor& kernel, const Ends& ends, boo
 
 /// Whether the other end is surely of this machine: its address is one of those.
 bool is_within(const Ends& ends) {
-  const auto peer = place_of(ends.peer).address;
+  const auto peer = location_of(ends.peer).address;
   const auto four = ntohl(peer[3]);
   const bool is_ipv4 = peer[0] == 0 && peer[1] == 0 && peer[2] == htonl(0xffff);
   if (is_ipv4 && four >> 24U == IN_LOOPBACKNET) return true;
-  if (peer == place_of(ends.own).address) return true;  // ::1, too
+  if (peer == location_of(ends.own).address) return true;  // ::1, too
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return true;
   bool is_own = false;
@@ -183,7 +183,7 @@ bool is_within(const Ends& ends) {
     sockaddr_storage address{};
     std::memcpy(&address, each->ifa_addr,
                 family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    is_own = place_of(address).address == peer;
+    is_own = location_of(address).address == peer;
   }
   ::freeifaddrs(list);
   return is_own;

@@ -151,14 +151,14 @@ private:
       remote = join_host_port(host, port);
       set_tcp_options(socket.fd);
     }
-    auto place = limits_->enter(host);
-    if (const auto* why = std::get_if<ConnectionLimits::Refusal>(&place))
+    auto slot = limits_->enter(host);
+    if (const auto* why = std::get_if<ConnectionLimits::Refusal>(&slot))
       return callbacks_.refuse(socket.fd, remote, *why);
     callbacks_.take({std::move(socket),
                      std::move(remote),
                      is_unix_,
                      {},
-                     std::get<ConnectionLimits::Slot>(std::move(place))});
+                     std::get<ConnectionLimits::Slot>(std::move(slot))});
   }
 
   const bool is_unix_;

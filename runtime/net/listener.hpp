@@ -97,7 +97,7 @@ struct Accepted {
   std::string remote;  ///< "10.0.0.7:41234"; "@" and its listener's name of a Unix socket.
   bool is_unix = false;
   std::string limits{};  ///< What its requests are kept to (kept_users.hpp).
-  ConnectionLimits::Slot place;
+  ConnectionLimits::Slot slot;
 };
 
 class Listener {

@@ -74,8 +74,8 @@ Result<> Namespaces::make(const std::string& name) const {
     return Error{Errc::conflict, "there is a network namespace at " + path(name) + " already"};
   const auto where = path(name);
   // One that is no namespace is left of somebody who died before he mounted it.
-  const UniqueFd place{::open(where.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444)};
-  if (!place) return errno_error("making " + where, errno);
+  const UniqueFd location{::open(where.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444)};
+  if (!location) return errno_error("making " + where, errno);
   Result<> outcome;
   std::thread{[&where, &outcome] { outcome = make_in_this_thread(where); }}.join();
   if (!outcome) ::unlink(where.c_str());

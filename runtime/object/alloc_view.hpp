@@ -64,7 +64,7 @@ public:
   /// Of the evaluation that placed it or changed it last.
   std::string_view eval_id() const { return view(fields_.getEvalId()); }
 
-  /// Of its placement's metrics: in a plan their place, in the state a part of their key.
+  /// Of its placement's metrics: in a plan their position, in the state a part of their key.
   std::uint32_t metric_number() const { return fields_.getMetricNumber(); }
 
   // -- What it was given

@@ -32,9 +32,9 @@ std::optional<unsigned> find_entry(const List& entries, std::string_view key) {
 /// The text under `key` in a list of TextEntry, if it is there.
 template <class List>
 std::optional<std::string_view> find_text(const List& entries, std::string_view key) {
-  const auto place = find_entry(entries, key);
-  if (!place) return std::nullopt;
-  return view(entries[*place].getValue());
+  const auto position = find_entry(entries, key);
+  if (!position) return std::nullopt;
+  return view(entries[*position].getValue());
 }
 
 /// Fills a list of TextEntry that was initialized with `values.size()` elements, in their order.

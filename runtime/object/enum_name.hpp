@@ -21,8 +21,8 @@ std::string_view enum_name(Enum value) {
       all.emplace_back(object::json_name(enumerant));
     return all;
   }();
-  const auto place = static_cast<std::size_t>(value);
-  return place < names.size() ? std::string_view{names[place]} : std::string_view{};
+  const auto position = static_cast<std::size_t>(value);
+  return position < names.size() ? std::string_view{names[position]} : std::string_view{};
 }
 
 }  // namespace nomad

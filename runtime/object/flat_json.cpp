@@ -202,20 +202,20 @@ FlatJson FlatJson::of(const boost::json::object& tree) {
 }
 
 void FlatJson::add(const boost::json::object& object) {
-  const auto place = nodes_.size();
+  const auto position = nodes_.size();
   nodes_.emplace_back().kind = JsonKind::object;
   for (const auto& member : object) {
     add_text(member.key());
     add(member.value());
   }
-  nodes_[place].size = static_cast<std::uint32_t>(object.size());
-  nodes_[place].extent = static_cast<std::uint32_t>(nodes_.size() - place);
+  nodes_[position].size = static_cast<std::uint32_t>(object.size());
+  nodes_[position].extent = static_cast<std::uint32_t>(nodes_.size() - position);
 }
 
 void FlatJson::add(const boost::json::value& value) {
   if (value.is_object()) return add(value.get_object());
   if (value.is_string()) return add_text(value.get_string());
-  const auto place = nodes_.size();
+  const auto position = nodes_.size();
   JsonNode& node = nodes_.emplace_back();  // valid until the next one
   if (value.is_bool()) {
     node.kind = JsonKind::boolean;
@@ -235,7 +235,7 @@ void FlatJson::add(const boost::json::value& value) {
     node.size = static_cast<std::uint32_t>(array->size());
     for (const auto& element : *array)
       add(element);
-    nodes_[place].extent = static_cast<std::uint32_t>(nodes_.size() - place);
+    nodes_[position].extent = static_cast<std::uint32_t>(nodes_.size() - position);
   }
 }
 

@@ -18,8 +18,8 @@ void touch(const capnp::DynamicValue::Reader& value, const object::ValuePlan& pl
 
 /// Reads every pointer that the schema knows, so that none is of a wrong kind afterwards.
 void touch_struct(capnp::DynamicStruct::Reader value, const object::StructPlan& plan) {
-  for (const auto place : plan.pointers) {
-    const auto& field = plan.fields[place];
+  for (const auto position : plan.pointers) {
+    const auto& field = plan.fields[position];
     if (value.has(field.field)) touch(value.get(field.field), field.value);
   }
 }

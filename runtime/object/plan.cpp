@@ -287,7 +287,7 @@ void StructPlan::index() {
   for (std::uint32_t i = 0; i < fields.size(); ++i) {
     const std::uint32_t hash = fold_hash(fields[i].name);
     std::size_t at = hash & last;
-    for (; table_[at].place != 0; at = (at + 1) & last)
+    for (; table_[at].position != 0; at = (at + 1) & last)
       if (table_[at].hash == hash) std::abort();
     table_[at] = {hash, i + 1};
   }
@@ -296,9 +296,9 @@ void StructPlan::index() {
 const FieldPlan* StructPlan::find(std::string_view name) const {
   const std::uint32_t hash = fold_hash(name);
   const std::size_t last = table_.size() - 1;
-  for (std::size_t at = hash & last; table_[at].place != 0; at = (at + 1) & last) {
+  for (std::size_t at = hash & last; table_[at].position != 0; at = (at + 1) & last) {
     if (table_[at].hash != hash) continue;
-    const FieldPlan& field = fields[table_[at].place - 1];
+    const FieldPlan& field = fields[table_[at].position - 1];
     return field.name == name || same_letters(field.name, name) ? &field : nullptr;
   }
   return nullptr;
@@ -308,10 +308,10 @@ const FieldPlan& StructPlan::at(FieldName name) const {
   if (name.known != nullptr) return *name.known;
   const std::size_t last = table_.size() - 1;
   std::size_t at = name.hash & last;
-  while (table_[at].hash != name.hash && table_[at].place != 0)
+  while (table_[at].hash != name.hash && table_[at].position != 0)
     at = (at + 1) & last;
-  if (table_[at].place == 0) std::abort();
-  return fields[table_[at].place - 1];
+  if (table_[at].position == 0) std::abort();
+  return fields[table_[at].position - 1];
 }
 
 const StructPlan& plan_of(capnp::StructSchema schema) {

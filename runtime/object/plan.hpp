@@ -109,7 +109,7 @@ struct StructPlan {
 private:
   struct Entry {
     std::uint32_t hash = 0;
-    std::uint32_t place = 0;  ///< In `fields`, and one; 0: none.
+    std::uint32_t position = 0;  ///< In `fields`, and one; 0: none.
   };
 
   std::vector<Entry> table_;  ///< By hash, with open addressing. No two fields have the same hash.

@@ -15,9 +15,9 @@ constexpr std::size_t length_bytes = sizeof(std::uint32_t);
 constexpr std::size_t word_bytes = sizeof(capnp::word);
 constexpr std::uint32_t most_segments = 64;
 
-std::uint32_t number_at(std::string_view bytes, std::size_t place) {
+std::uint32_t number_at(std::string_view bytes, std::size_t position) {
   std::uint32_t number = 0;
-  std::memcpy(&number, bytes.data() + place, sizeof number);
+  std::memcpy(&number, bytes.data() + position, sizeof number);
   return number;
 }
 

@@ -27,7 +27,7 @@ constexpr std::size_t part_bytes = std::size_t{1} << 20;
 constexpr off_t most_copied_bytes = off_t{1} << 32;
 constexpr std::string_view elf_magic = "\177ELF";
 constexpr std::string_view origin = "$ORIGIN";
-constexpr std::size_t most_place_bytes = 4096;  // of a place below $ORIGIN
+constexpr std::size_t most_location_bytes = 4096;  // of a location below $ORIGIN
 
 std::int64_t nanoseconds_of(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -53,14 +53,14 @@ public:
     for (std::size_t at; (at = kept_.find(origin, done)) != std::string::npos;) {
       const auto begin = at + origin.size();
       const auto end = kept_.find_first_of(std::string_view{":\0", 2}, begin);
-      if (end == std::string::npos && kept_.size() - begin < most_place_bytes) {
+      if (end == std::string::npos && kept_.size() - begin < most_location_bytes) {
         kept_.erase(0, at);
         return;  // its end is in the next part
       }
       std::error_code unknown;
-      const auto place
+      const auto location
           = end == std::string::npos ? std::string{} : kept_.substr(begin, end - begin);
-      has_found_ = has_found_ || fs::is_directory(folder_ + place, unknown);
+      has_found_ = has_found_ || fs::is_directory(folder_ + location, unknown);
       done = begin;
     }
     if (kept_.size() > origin.size()) kept_.erase(0, std::max(done, kept_.size() - origin.size()));

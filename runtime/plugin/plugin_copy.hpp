@@ -19,7 +19,7 @@
 
 namespace nomad::plugin {
 
-/// Tells a file from what was written over it or put into its place.
+/// Tells a file from what was written over it or put into its location.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -84,15 +84,15 @@ std::optional<std::string_view> part_of(std::string_view file, const Elf64_Shdr&
 std::optional<std::string_view> find_section(std::string_view file,
                                              const Elf64_Ehdr& head,
                                              std::string_view wanted) {
-  const auto section = [&](unsigned place) {
-    return read_at<Elf64_Shdr>(file, head.e_shoff + std::uint64_t{place} * head.e_shentsize);
+  const auto section = [&](unsigned position) {
+    return read_at<Elf64_Shdr>(file, head.e_shoff + std::uint64_t{position} * head.e_shentsize);
   };
   const auto names_at = section(head.e_shstrndx);
   if (!names_at) return std::nullopt;
   const auto names = part_of(file, *names_at);
   if (!names) return std::nullopt;
-  for (unsigned place = 0; place < head.e_shnum; ++place) {
-    const auto at = section(place);
+  for (unsigned position = 0; position < head.e_shnum; ++position) {
+    const auto at = section(position);
     if (!at) return std::nullopt;
     if (at->sh_name >= names->size()) continue;
     const auto name = names->substr(at->sh_name);
@@ -107,7 +107,7 @@ std::string_view text_in(const char (&field)[size]) {
   return whole.substr(0, whole.find('\0'));
 }
 
-/// Who beside root and the agent's user could put something else into its place; empty: nobody.
+/// Who beside root and the agent's user could put something else into its directory; empty: nobody.
 std::string others_with(const std::string& path, bool is_directory) {
   struct stat is {};
 
@@ -278,13 +278,13 @@ Result<std::vector<PluginFile>> find_plugins(const std::string& directory) {
   namespace fs = std::filesystem;
   std::map<std::string, std::vector<PluginFile>> found;
 
-  struct stat place {};
+  struct stat status {};
 
-  if (::stat(directory.c_str(), &place) == 0 && (place.st_mode & (S_IWOTH | S_IWGRP)) != 0)
+  if (::stat(directory.c_str(), &status) == 0 && (status.st_mode & (S_IWOTH | S_IWGRP)) != 0)
     return Error{Errc::rejected, fmt::format("plugin_dir \"{}\": {} may write to it", directory,
-                                             (place.st_mode & S_IWOTH) != 0
+                                             (status.st_mode & S_IWOTH) != 0
                                                  ? "everybody"
-                                                 : fmt::format("group {}", place.st_gid))};
+                                                 : fmt::format("group {}", status.st_gid))};
   if (const auto whose = others_with(directory, true); !whose.empty())
     return Error{Errc::rejected, "plugin_dir: " + whose};
   const auto files = names_in(directory);

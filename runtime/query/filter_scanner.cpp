@@ -32,7 +32,7 @@ void FilterScanner::note(bool found, std::size_t at, std::string_view wanted) {
 }
 
 /// "line:column (offset)": columns count characters from 1, a line's end begins the next line.
-std::string FilterScanner::place(std::size_t at) const {
+std::string FilterScanner::position(std::size_t at) const {
   std::size_t line = 1;
   std::size_t column = 0;
   for (std::size_t i = 0; i <= at; ++i) {
@@ -56,7 +56,7 @@ std::string FilterScanner::expectations() const {
       all.push_back(wanted);
   }
   if (has_end) all.emplace_back("EOF");
-  std::string out = place(farthest_) + ": no match found, expected: ";
+  std::string out = position(farthest_) + ": no match found, expected: ";
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i != 0) out += i + 1 == all.size() ? " or " : ", ";
     out += all[i];
@@ -65,7 +65,7 @@ std::string FilterScanner::expectations() const {
 }
 
 void FilterScanner::fail(std::size_t at, std::string_view rule, std::string_view problem) {
-  auto error = place(at) + ": rule \"" + std::string{rule} + "\": " + std::string{problem};
+  auto error = position(at) + ": rule \"" + std::string{rule} + "\": " + std::string{problem};
   if (std::find(errors_.begin(), errors_.end(), error) == errors_.end())
     errors_.push_back(std::move(error));
 }

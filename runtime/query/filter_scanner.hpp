@@ -11,7 +11,7 @@
 namespace nomad::query {
 
 /// Reads words and characters at places (byte offsets) of one text, which must outlive it. Each
-/// reading function returns the place behind what it found, or `no_match`. Not thread-safe.
+/// reading function returns the position behind what it found, or `no_match`. Not thread-safe.
 class FilterScanner {
 public:
   static constexpr std::size_t no_match = std::string_view::npos;
@@ -52,7 +52,7 @@ public:
 
 private:
   std::size_t any_char(std::size_t at);
-  std::string place(std::size_t at) const;
+  std::string position(std::size_t at) const;
 
   std::string_view text_;
   std::size_t farthest_ = 0;

@@ -343,9 +343,9 @@ bool Core::leads_alone() const {
   return configuration().voter_count() == 1 && configuration().is_voter(options_.self);
 }
 
-/// Who follows a leader waits by its place among the voters, so that one of them is first: a little
-/// after the others, too, have ceased to hope for the leader (`leader_is_fresh`). Who has asked in
-/// vain waits at random, the first time shorter.
+/// Who follows a leader waits by its position among the voters, so that one of them is first: a
+/// little after the others, too, have ceased to hope for the leader (`leader_is_fresh`). Who has
+/// asked in vain waits at random, the first time shorter.
 void Core::reset_election_deadline() {
   const auto base = patience();
   const auto draw = [this](Time below) {
@@ -358,13 +358,13 @@ void Core::reset_election_deadline() {
     election_deadline_ = now_ + pause + draw(pause);
     return;
   }
-  int place = 0;
+  int position = 0;
   for (const auto& member : configuration().members) {
     if (member.id == options_.self) break;
-    if (member.voter && member.id != leader_) ++place;
+    if (member.voter && member.id != leader_) ++position;
   }
   const auto step = options_.election_timeout / 8;
-  election_deadline_ = now_ + base + step / 2 + step * std::min(place, 6) + draw(step);
+  election_deadline_ = now_ + base + step / 2 + step * std::min(position, 6) + draw(step);
 }
 
 }  // namespace nomad::raft

@@ -22,7 +22,7 @@ public:
     auto object = Object<schema::AllocatedResources>::freeze(resources);
     const auto bytes = object.bytes();
     const std::string_view key{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    const auto [known, is_new] = places_.emplace(key, static_cast<std::uint32_t>(all_.size()));
+    const auto [known, is_new] = positions_.emplace(key, static_cast<std::uint32_t>(all_.size()));
     if (is_new) all_.push_back(std::move(object));  // the key's bytes stay where they are
     return known->second;
   }
@@ -31,7 +31,7 @@ public:
 
 private:
   std::vector<Object<schema::AllocatedResources>> all_;
-  std::unordered_map<std::string_view, std::uint32_t> places_;
+  std::unordered_map<std::string_view, std::uint32_t> positions_;
 };
 
 std::uint32_t count_new(const NodeChanges& changes) {

@@ -41,21 +41,21 @@ std::string secret_recipient(const Secret& cluster_key) {
          + first_digits(reinterpret_cast<const unsigned char*>(print.bytes().data()), print.size());
 }
 
-std::string wrap_place(std::string_view key_id) {
+std::string wrap_location(std::string_view key_id) {
   return "root key\n" + std::string{key_id};
 }
 
-std::string join_place(std::string_view kind, std::initializer_list<std::string_view> parts) {
-  std::string place{kind};
+std::string join_location(std::string_view kind, std::initializer_list<std::string_view> parts) {
+  std::string location{kind};
   for (const auto part : parts) {
-    place += '\0';
-    place += part;
+    location += '\0';
+    location += part;
   }
-  return place;
+  return location;
 }
 
-std::string variable_place(std::string_view ns, std::string_view path, std::string_view key_id) {
-  return join_place("variable", {ns, path, key_id});
+std::string variable_location(std::string_view ns, std::string_view path, std::string_view key_id) {
+  return join_location("variable", {ns, path, key_id});
 }
 
 std::span<const std::byte> span_of(capnp::Data::Reader data) {
@@ -125,21 +125,22 @@ bool can_use(schema::KeyHolder::Reader holder, std::string_view name) {
 
 /// Wraps, and has it unwrapped: nobody is to rely on a wrap that may never open.
 void wrap_and_try(const std::shared_ptr<WrappingKey>& by,
-                  const std::string& place,
+                  const std::string& location,
                   const std::shared_ptr<const Secret>& content,
                   WrappingKey::Wrapped done) {
-  by->wrap(place, *content,
-           [weak = std::weak_ptr{by}, place, content, done = std::move(done)](Result<Bytes> made) {
-             const auto key = weak.lock();
-             if (!made || !key) return done(std::move(made));
-             const auto sealed = std::make_shared<Bytes>(std::move(*made));
-             key->unwrap(place, *sealed, [content, sealed, done](Result<Secret> again) {
-               if (!again) return done(again.error().within("unwrapping what it has wrapped"));
-               if (!again->equals(*content))
-                 return done(Error{Errc::corrupt, "what it has wrapped unwraps to something else"});
-               done(std::move(*sealed));
-             });
-           });
+  by->wrap(
+      location, *content,
+      [weak = std::weak_ptr{by}, location, content, done = std::move(done)](Result<Bytes> made) {
+        const auto key = weak.lock();
+        if (!made || !key) return done(std::move(made));
+        const auto sealed = std::make_shared<Bytes>(std::move(*made));
+        key->unwrap(location, *sealed, [content, sealed, done](Result<Secret> again) {
+          if (!again) return done(again.error().within("unwrapping what it has wrapped"));
+          if (!again->equals(*content))
+            return done(Error{Errc::corrupt, "what it has wrapped unwraps to something else"});
+          done(std::move(*sealed));
+        });
+      });
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
                                      const Secret& root_key) {
   const auto content = wrapped_content(root_key, key_id);
   if (recipient == cluster_recipient_)
-    return seal(cluster_key_, wrap_place(key_id), content.bytes(), options_.random);
+    return seal(cluster_key_, wrap_location(key_id), content.bytes(), options_.random);
   return wrap_for(public_key, content.bytes(), options_.random);
 }
 
@@ -275,7 +276,7 @@ Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
     const auto sealed = span_of(wrap.getSealed());
     if (keyring::is_of_wrapping_key(view(wrap.getRecipient()))) continue;
     if (keyring::is_of_secret(view(wrap.getRecipient()))) {
-      if (auto content = unseal(cluster_key_, wrap_place(id), sealed))
+      if (auto content = unseal(cluster_key_, wrap_location(id), sealed))
         return root_key_in(*content, id);
       continue;
     }
@@ -321,7 +322,7 @@ void Keyring::fail_attempt(const AttemptName& name, Error failure) {
 void Keyring::ask(const Unwrapping& one, const std::string& id) {
   const AttemptName name{id, one.recipient};
   if (!begin_attempt(name, one.by->is_local())) return;
-  one.by->unwrap(wrap_place(id), one.sealed,
+  one.by->unwrap(wrap_location(id), one.sealed,
                  [weak = weak_from_this(), name, by = one.by->name()](Result<Secret> content) {
                    const auto keyring = weak.lock();
                    if (!keyring) return;
@@ -441,7 +442,7 @@ void Keyring::wrap_elsewhere(const Begun& begun, OtherSecrets others, Row done) 
   const auto& by = options_.wrapping.active;
   const auto id = copy(begun.row->getKeyId());
   wrap_and_try(
-      by, wrap_place(id), std::make_shared<Secret>(wrapped_content(*begun.root_key, id)),
+      by, wrap_location(id), std::make_shared<Secret>(wrapped_content(*begun.root_key, id)),
       [weak = weak_from_this(), begun, others, name = by->name(),
        done = std::move(done)](Result<Bytes> sealed) {
         const auto keyring = weak.lock();
@@ -519,7 +520,7 @@ Result<Object<schema::Variable>> Keyring::seal_variable(const Object<schema::Roo
   const auto root_key = NOMAD_TRY(material(key));
   const auto id = view(key->getKeyId());
   const auto sealed
-      = seal(*root_key, variable_place(ns, path, id), encoded_items.bytes(), options_.random);
+      = seal(*root_key, variable_location(ns, path, id), encoded_items.bytes(), options_.random);
   Draft<schema::Variable> draft;
   draft->setNamespace(text(std::string{ns}));
   draft->setPath(text(std::string{path}));
@@ -538,24 +539,24 @@ Result<Secret> Keyring::open_variable(const Object<schema::RootKey>& key,
                                       "variable, or put it anew"};
   const auto root_key = NOMAD_TRY(material(key));
   return unseal(*root_key,
-                variable_place(view(variable->getNamespace()), view(variable->getPath()),
-                               view(variable->getKeyId())),
+                variable_location(view(variable->getNamespace()), view(variable->getPath()),
+                                  view(variable->getKeyId())),
                 span_of(variable->getData()));
 }
 
 Result<Bytes> Keyring::seal_secret(const Object<schema::RootKey>& key,
-                                   const SecretPlace& place,
+                                   const SecretLocation& location,
                                    std::string_view secret) {
   const auto root_key = NOMAD_TRY(material(key));
-  return seal(*root_key, join_place(place.kind, {place.name, view(key->getKeyId())}),
+  return seal(*root_key, join_location(location.kind, {location.name, view(key->getKeyId())}),
               std::as_bytes(std::span{secret}), options_.random);
 }
 
 Result<Secret> Keyring::open_secret(const Object<schema::RootKey>& key,
-                                    const SecretPlace& place,
+                                    const SecretLocation& location,
                                     capnp::Data::Reader sealed) {
   const auto root_key = NOMAD_TRY(material(key));
-  return unseal(*root_key, join_place(place.kind, {place.name, view(key->getKeyId())}),
+  return unseal(*root_key, join_location(location.kind, {location.name, view(key->getKeyId())}),
                 span_of(sealed));
 }
 

@@ -54,7 +54,7 @@ inline constexpr std::string_view token_seal = "acl token";
 inline constexpr std::string_view auth_method_seal = "acl auth method";
 
 /// What a secret belongs to.
-struct SecretPlace {
+struct SecretLocation {
   std::string_view kind;
   std::string_view name;
 };
@@ -157,13 +157,13 @@ public:
   Result<Secret> open_variable(const Object<schema::RootKey>& key,
                                const Object<schema::Variable>& variable);
 
-  /// A secret's nonce and ciphertext, of a place that `open_secret` must be told again.
+  /// A secret's nonce and ciphertext, of a location that `open_secret` must be told again.
   Result<Bytes> seal_secret(const Object<schema::RootKey>& key,
-                            const SecretPlace& place,
+                            const SecretLocation& location,
                             std::string_view secret);
 
   Result<Secret> open_secret(const Object<schema::RootKey>& key,
-                             const SecretPlace& place,
+                             const SecretLocation& location,
                              capnp::Data::Reader sealed);
 
   /// A key for one purpose, the same on every server that opens `key`.

@@ -42,26 +42,26 @@ FillRandom system_random() {
 }
 
 Bytes seal(const Secret& key,
-           std::string_view place,
+           std::string_view location,
            std::span<const std::byte> plain,
            const FillRandom& random) {
   Bytes sealed(nonce_bytes + plain.size() + tag_bytes);
   random(std::span{sealed}.first(nonce_bytes));
   crypto_aead_xchacha20poly1305_ietf_encrypt(
-      raw(sealed.data() + nonce_bytes), nullptr, raw(plain.data()), plain.size(), raw(place),
-      place.size(), nullptr, raw(sealed.data()), raw(key.bytes().data()));
+      raw(sealed.data() + nonce_bytes), nullptr, raw(plain.data()), plain.size(), raw(location),
+      location.size(), nullptr, raw(sealed.data()), raw(key.bytes().data()));
   return sealed;
 }
 
 Result<Secret> unseal(const Secret& key,
-                      std::string_view place,
+                      std::string_view location,
                       std::span<const std::byte> sealed) {
   const Error refusal{Errc::corrupt, "what is sealed does not open with this key at this place"};
   if (key.size() != key_bytes || sealed.size() < nonce_bytes + tag_bytes) return refusal;
   Secret plain{sealed.size() - nonce_bytes - tag_bytes};
   const auto failed = crypto_aead_xchacha20poly1305_ietf_decrypt(
       raw(plain.bytes().data()), nullptr, nullptr, raw(sealed.data() + nonce_bytes),
-      sealed.size() - nonce_bytes, raw(place), place.size(), raw(sealed.data()),
+      sealed.size() - nonce_bytes, raw(location), location.size(), raw(sealed.data()),
       raw(key.bytes().data()));
   if (failed != 0) return refusal;
   return plain;

@@ -2,8 +2,8 @@
 // to be drawn at random for ever, and wrapping of keys with X25519. Randomness is an argument, so
 // that a simulation replays.
 //
-// What is sealed is bound to its place (the associated data): a row that is copied over another, to
-// another path or another namespace does not open.
+// What is sealed is bound to its location (the associated data): a row that is copied over another,
+// to another path or another namespace does not open.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,14 @@ inline constexpr std::size_t key_bytes = 32;
 
 /// Nonce and ciphertext. `key` has `key_bytes`.
 Bytes seal(const Secret& key,
-           std::string_view place,
+           std::string_view location,
            std::span<const std::byte> plain,
            const FillRandom& random);
 
 /// `corrupt` when key or place are others, or a bit has changed.
-Result<Secret> unseal(const Secret& key, std::string_view place, std::span<const std::byte> sealed);
+Result<Secret> unseal(const Secret& key,
+                      std::string_view location,
+                      std::span<const std::byte> sealed);
 
 /// A pair of X25519 keys.
 struct KeyPair {

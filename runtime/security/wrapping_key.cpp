@@ -41,12 +41,14 @@ public:
 
   bool is_local() const override { return true; }
 
-  void wrap(std::string_view place, const Secret& content, Wrapped done) override {
-    done(seal(key_, place, content.bytes(), random_));
+  void wrap(std::string_view location, const Secret& content, Wrapped done) override {
+    done(seal(key_, location, content.bytes(), random_));
   }
 
-  void unwrap(std::string_view place, std::span<const std::byte> sealed, Unwrapped done) override {
-    done(unseal(key_, place, sealed));
+  void unwrap(std::string_view location,
+              std::span<const std::byte> sealed,
+              Unwrapped done) override {
+    done(unseal(key_, location, sealed));
   }
 
 private:

@@ -37,10 +37,10 @@ public:
   virtual bool may_unwrap(std::string_view recipient) const { return recipient == name(); }
 
   /// Wraps `content` for `place`, which `unwrap` must be told again.
-  virtual void wrap(std::string_view place, const Secret& content, Wrapped done) = 0;
+  virtual void wrap(std::string_view location, const Secret& content, Wrapped done) = 0;
 
   /// `corrupt` when it is not what this key has wrapped; other errors may pass.
-  virtual void unwrap(std::string_view place, std::span<const std::byte> sealed, Unwrapped done)
+  virtual void unwrap(std::string_view location, std::span<const std::byte> sealed, Unwrapped done)
       = 0;
 };
 

@@ -135,11 +135,11 @@ void Applier::place(schema::Allocation::Reader planned, schema::PlanResult::Read
 /// is new to its evaluation: an evaluation may submit several plans.
 Object<schema::AllocMetric> Applier::plan_metric(AllocBuilder alloc,
                                                  schema::PlanResult::Reader plan) {
-  const std::uint32_t place = alloc.getMetricNumber();
+  const std::uint32_t position = alloc.getMetricNumber();
   const std::string eval{AllocView{alloc.asReader()}.eval_id()};
   alloc.setMetricNumber(no_metric);
-  if (place >= plan.getMetrics().size()) return {};
-  const std::string local = metric_key(eval, place);
+  if (position >= plan.getMetrics().size()) return {};
+  const std::string local = metric_key(eval, position);
   auto known = plan_metrics_.find(local);
   if (known == plan_metrics_.end()) {
     std::string end = join_key(eval, "");
@@ -152,7 +152,7 @@ Object<schema::AllocMetric> Applier::plan_metric(AllocBuilder alloc,
       ++number;
     }
     known = plan_metrics_
-                .emplace(local, Object<schema::AllocMetric>::freeze(plan.getMetrics()[place]))
+                .emplace(local, Object<schema::AllocMetric>::freeze(plan.getMetrics()[position]))
                 .first;
     plan_metric_numbers_[local] = number;
     t_.alloc_metrics.insert_or_assign(metric_key(eval, number), known->second);

@@ -121,10 +121,11 @@ public:
       kept.packed = std::make_shared<const Packed>(kept.packed->denser());
     const std::lock_guard lock{mutex_};  // ends before `loose`
     for (auto& kept : loose) {
-      const auto place = above(kept.index - 1);
-      if (place == batches_.end() || place->index != kept.index) continue;  // Dropped meanwhile.
-      place->packed.swap(kept.packed);
-      place->is_dense = true;
+      const auto position = above(kept.index - 1);
+      if (position == batches_.end() || position->index != kept.index)
+        continue;  // Dropped meanwhile.
+      position->packed.swap(kept.packed);
+      position->is_dense = true;
     }
   }
 
@@ -182,8 +183,8 @@ private:
 
   void share(const Kept& kept, const BatchRef& batch) const {
     const std::lock_guard lock{mutex_};
-    const auto place = above(kept.index - 1);
-    if (place != batches_.end() && place->index == kept.index) place->unpacked = batch;
+    const auto position = above(kept.index - 1);
+    if (position != batches_.end() && position->index == kept.index) position->unpacked = batch;
   }
 
   /// The first behind `index`. Under the lock.

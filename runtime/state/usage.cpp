@@ -102,8 +102,9 @@ Demand demand_of(schema::AllocatedResources::Reader resources) {
   const auto lifecycles = resources.getTaskLifecycles();
   for (auto task : resources.getTasks()) {
     const Demand demand = demand_of_task(task.getValue());
-    const auto place = find_entry(lifecycles, view(task.getKey()));
-    const auto lifecycle = place ? lifecycles[*place].getValue() : schema::Lifecycle::Reader{};
+    const auto position = find_entry(lifecycles, view(task.getKey()));
+    const auto lifecycle
+        = position ? lifecycles[*position].getValue() : schema::Lifecycle::Reader{};
     const std::string_view hook = view(lifecycle.getHook());
     if (hook == "prestart")
       (lifecycle.getSidecar() ? sidecars : before) += demand;

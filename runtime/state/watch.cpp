@@ -74,9 +74,9 @@ void Watches::remove(const WatchKey& key, const std::shared_ptr<Waiter>& waiter)
   const auto found = texts.find(key.key);
   if (found == texts.end()) return;
   Waiters& waiters = found->second;
-  const auto place = std::find(waiters.begin(), waiters.end(), waiter);
-  if (place == waiters.end()) return;
-  *place = std::move(waiters.back());
+  const auto position = std::find(waiters.begin(), waiters.end(), waiter);
+  if (position == waiters.end()) return;
+  *position = std::move(waiters.back());
   waiters.pop_back();
   if (!waiters.empty()) return;
   texts.erase(found);

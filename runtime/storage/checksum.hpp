@@ -9,7 +9,7 @@
 
 namespace nomad::storage {
 
-/// `seed` binds the value to its place (what it is and which row), so that a value found under
+/// `seed` binds the value to its location (what it is and which row), so that a value found under
 /// another key fails its check.
 std::uint64_t checksum(std::span<const std::byte> value, std::uint64_t seed = 0);
 std::uint64_t checksum(std::string_view value, std::uint64_t seed = 0);

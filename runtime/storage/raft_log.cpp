@@ -40,9 +40,9 @@ std::uint64_t from_sql(std::int64_t number) {
 }
 
 std::uint64_t checksum_of(const raft::Entry& entry) {
-  const auto place
+  const auto position
       = mix(mix(mix(seed_of_log, entry.index), entry.term), static_cast<std::uint64_t>(entry.kind));
-  return checksum(entry.payload.view(), place);
+  return checksum(entry.payload.view(), position);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 //
 // (1) What `write` reports as done is durable; on an error nothing of it is, and the server stops.
 //     A full disk is `overloaded`: the same write can be tried again.
-// (2) Entries have consecutive indexes. Every row carries a checksum over its place and content,
+// (2) Entries have consecutive indexes. Every row carries a checksum over its position and content,
 //     verified whenever it is read.
 // (3) No checkpoint runs inside a commit. Whoever owns the log has it copied on another connection
 //     (`WalCheckpointer`) and copies the rest himself, when that is little (checkpoint_pace.hpp);

@@ -47,16 +47,16 @@ std::atomic<std::size_t> noted{0};
 std::atomic<int> in_handler{0};
 std::atomic<bool> is_running{false};
 
-/// Reserves a place and fills it: no locks, no memory. It says that it runs, then looks whether
+/// Reserves a position and fills it: no locks, no memory. It says that it runs, then looks whether
 /// there are notes; `stop` takes the notes away, then looks who runs. One of them has to see the
 /// other, which only a single order of these four operations ensures.
 void note_stack(int) {
   const int kept_errno = errno;
   in_handler.fetch_add(1, std::memory_order_seq_cst);
   if (auto* const all = notes.load(std::memory_order_seq_cst); all != nullptr) {
-    const auto place = noted.fetch_add(1, std::memory_order_relaxed);
-    if (place < CpuProfiler::most_samples) {
-      auto& note = all[place];
+    const auto position = noted.fetch_add(1, std::memory_order_relaxed);
+    if (position < CpuProfiler::most_samples) {
+      auto& note = all[position];
       const int depth = ::backtrace(note.frames.data(), CpuProfiler::most_frames);
       note.depth.store(depth, std::memory_order_release);
     }
@@ -187,10 +187,10 @@ public:
 
   /// Some of `T` at a place; null if the file does not have them.
   template <class T>
-  const T* at(std::uint64_t place, std::uint64_t count = 1) const {
-    if (place > size_ || count > (size_ - place) / sizeof(T) || place % alignof(T) != 0)
+  const T* at(std::uint64_t position, std::uint64_t count = 1) const {
+    if (position > size_ || count > (size_ - position) / sizeof(T) || position % alignof(T) != 0)
       return nullptr;
-    return reinterpret_cast<const T*>(static_cast<const char*>(bytes_) + place);
+    return reinterpret_cast<const T*>(static_cast<const char*>(bytes_) + position);
   }
 
 private:

@@ -56,8 +56,8 @@ bool take_json_escape(std::string_view text, std::size_t& at, std::string& out) 
   constexpr std::string_view names = "\"\\/bfnrt";
   constexpr std::string_view values = "\"\\/\b\f\n\r\t";
   if (at >= text.size()) return false;
-  if (const std::size_t place = names.find(text[at]); place != std::string_view::npos) {
-    out += values[place];
+  if (const std::size_t position = names.find(text[at]); position != std::string_view::npos) {
+    out += values[position];
     ++at;
     return true;
   }

@@ -43,15 +43,15 @@ std::string_view take_name(std::string_view& rest) {
 }
 
 void append_group(std::string& out, const RE2& regex, const Groups& groups, std::string_view name) {
-  std::size_t place = groups.size();
+  std::size_t position = groups.size();
   if (is_digits(name)) {
-    place = name.size() > 6 ? groups.size() : static_cast<std::size_t>(leading_number(name));
+    position = name.size() > 6 ? groups.size() : static_cast<std::size_t>(leading_number(name));
   } else {
     const auto& names = regex.NamedCapturingGroups();
     if (const auto known = names.find(std::string{name}); known != names.end())
-      place = static_cast<std::size_t>(known->second);
+      position = static_cast<std::size_t>(known->second);
   }
-  if (place < groups.size()) out.append(groups[place].data(), groups[place].size());
+  if (position < groups.size()) out.append(groups[position].data(), groups[position].size());
 }
 
 void expand(std::string& out, const RE2& regex, const Groups& groups, std::string_view with) {

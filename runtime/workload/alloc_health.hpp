@@ -56,7 +56,7 @@ public:
   /// When to `tick`; nothing when the verdict is out.
   std::optional<Nanoseconds> next_tick() const;
 
-  /// Why `task` (by its place) made the allocation unhealthy; "" when it did not. Nomad's texts.
+  /// Why `task` (by its position) made the allocation unhealthy; "" when it did not. Nomad's texts.
   std::string explain(std::size_t task,
                       const TaskState& state,
                       std::int64_t unix_now,

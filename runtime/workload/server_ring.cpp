@@ -23,8 +23,8 @@ bool ServerRing::learn(std::vector<std::string> fresh) {
   const auto in_use = current();
   servers_ = std::move(fresh);
   shuffle();
-  const auto place = std::find(servers_.begin(), servers_.end(), in_use);
-  if (place != servers_.end()) current_ = static_cast<std::size_t>(place - servers_.begin());
+  const auto position = std::find(servers_.begin(), servers_.end(), in_use);
+  if (position != servers_.end()) current_ = static_cast<std::size_t>(position - servers_.begin());
   return true;
 }
 

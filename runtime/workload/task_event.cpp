@@ -15,12 +15,12 @@ std::string_view TaskEvent::detail(std::string_view key) const {
 }
 
 TaskEvent&& TaskEvent::with(std::string_view key, std::string value) && {
-  auto place = std::lower_bound(details.begin(), details.end(), key,
-                                [](const auto& entry, auto name) { return entry.first < name; });
-  if (place != details.end() && place->first == key)
-    place->second = std::move(value);
+  auto position = std::lower_bound(details.begin(), details.end(), key,
+                                   [](const auto& entry, auto name) { return entry.first < name; });
+  if (position != details.end() && position->first == key)
+    position->second = std::move(value);
   else
-    details.emplace(place, std::string{key}, std::move(value));
+    details.emplace(position, std::string{key}, std::move(value));
   return std::move(*this);
 }
 

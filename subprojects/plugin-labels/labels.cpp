@@ -13,13 +13,13 @@ using namespace nomad::plugin;
 
 namespace {
 
-struct Place {
+struct Location {
   std::string node_id;
   std::size_t allocs = 0;  ///< Of the job.
   std::int64_t memory_mb = 0;
 
   /// The one with fewer allocations is taken first; of those the one with more room.
-  bool operator<(const Place& other) const {
+  bool operator<(const Location& other) const {
     return allocs != other.allocs ? allocs < other.allocs : memory_mb > other.memory_mb;
   }
 };
@@ -32,12 +32,12 @@ std::string label_of(schema::Job::Reader job) {
 
 Result<Decision> decide(Agent&, schema::plugin::Scheduling::Reader question) {
   const auto label = label_of(question.getJob());
-  std::vector<Place> places;
+  std::vector<Location> locations;
   for (const auto node : question.getNodes())
     if (view(node.getValues()[0]) == label)
-      places.push_back({copy(node.getId()), 0, node.getMemoryMb()});
-  const auto place_of = [&places](std::string_view node_id) {
-    return std::ranges::find(places, node_id, &Place::node_id);
+      locations.push_back({copy(node.getId()), 0, node.getMemoryMb()});
+  const auto location_of = [&locations](std::string_view node_id) {
+    return std::ranges::find(locations, node_id, &Location::node_id);
   };
 
   Decision decision;
@@ -45,21 +45,21 @@ Result<Decision> decide(Agent&, schema::plugin::Scheduling::Reader question) {
     std::int64_t kept = 0;
     for (const auto alloc : question.getAllocs()) {
       if (view(alloc.getGroup()) != view(group.getName()) || !counts(alloc)) continue;
-      const auto place = place_of(view(alloc.getNodeId()));
-      if (place == places.end()) {
+      const auto location = location_of(view(alloc.getNodeId()));
+      if (location == locations.end()) {
         decision.stops.push_back({copy(alloc.getId()), "its node has another label"});
       } else if (alloc.getOutdated() || kept == group.getCount()) {
         decision.stops.push_back({copy(alloc.getId())});
       } else {
         ++kept;
-        ++place->allocs;
+        ++location->allocs;
       }
     }
-    if (const auto missing = group.getCount() - kept; missing > 0 && places.empty())
+    if (const auto missing = group.getCount() - kept; missing > 0 && locations.empty())
       decision.unplaced.push_back({copy(group.getName()), static_cast<unsigned>(missing),
                                    "no node has the label \"" + label + '"'});
-    for (; kept < group.getCount() && !places.empty(); ++kept) {
-      const auto best = std::min_element(places.begin(), places.end());
+    for (; kept < group.getCount() && !locations.empty(); ++kept) {
+      const auto best = std::min_element(locations.begin(), locations.end());
       decision.placements.push_back({copy(group.getName()), best->node_id});
       ++best->allocs;
     }

@@ -238,8 +238,8 @@ Totals run(const Options& options) {
 
 double percentile(std::vector<double>& sorted, double part) {
   if (sorted.empty()) return 0;
-  const auto place = static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1));
-  return sorted[place];
+  const auto position = static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1));
+  return sorted[position];
 }
 
 Options parse(int argc, char** argv) {

@@ -158,7 +158,7 @@ int main() {
   measure(system, "hook of an isolated plugin", isolated, states->list().at(0).pid);
   const auto folder = std::filesystem::path{host}.parent_path().string();
   const plugin::LibraryOptions near_library{
-      .library = library, .sdk_places = {folder + "/../sdk/libnomadctl-plugin.so.1"}};
+      .library = library, .sdk_locations = {folder + "/../sdk/libnomadctl-plugin.so.1"}};
   const auto near_link = start([near_library](plugin::ProcessEvents events) {
     return std::make_unique<plugin::ThreadPeer>("probe", plugin::serve_library(near_library),
                                                 std::move(events));

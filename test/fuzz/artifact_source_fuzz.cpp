@@ -28,9 +28,9 @@ void look_at(const Source& source) {
   const auto shown = source.url.shown();
   if (const auto again = parse_url(shown)) check(again->shown() == shown);
   if (source.getter == Getter::s3) {
-    if (const auto place = find_s3(source.url)) {
-      check(!place->bucket.empty() && !place->key.empty());
-      check(same_origin(place->object(place->key), source.url));
+    if (const auto position = find_s3(source.url)) {
+      check(!position->bucket.empty() && !position->key.empty());
+      check(same_origin(position->object(position->key), source.url));
     }
   }
   if (!source.checksum.empty()) (void)parse_checksum(source.checksum);

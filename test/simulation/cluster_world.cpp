@@ -78,8 +78,9 @@ void ClusterWorld::add_node() {
   node.servers = [this] { return addresses(); };
   node.on_start = [this](SimNode& on, const SimProcess& process) { note_start(on, process); };
   node.violated = [this](const std::string& rule) { violated(rule); };
-  node.identities().on_write
-      = [this, &node](const auto& place, const auto& token) { note_identity(node, place, token); };
+  node.identities().on_write = [this, &node](const auto& position, const auto& token) {
+    note_identity(node, position, token);
+  };
   node.start();
 }
 

@@ -271,7 +271,9 @@ private:
   SimServer* contact();
 
   // identity/cluster_world_identities.cpp
-  void note_identity(SimNode& node, const SimIdentities::Place& place, const std::string& token);
+  void note_identity(SimNode& node,
+                     const SimIdentities::Position& position,
+                     const std::string& token);
   void note_signing_keys();
   void check_identities();
   void check_identities_of(SimNode& node, const SimProcess& process, SimServer& asked);

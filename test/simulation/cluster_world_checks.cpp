@@ -267,7 +267,7 @@ void ClusterWorld::check_placements() {
     const auto state = server->store()->snapshot();
     std::map<std::string, state::Demand> given;
     std::set<std::tuple<std::string, std::string, std::string, std::uint64_t>> names;
-    std::set<std::pair<std::string, std::string>> places;  // of what is alone on its node
+    std::set<std::pair<std::string, std::string>> positions;  // of what is alone on its node
     for (const auto& entry : state.allocs()) {
       const auto& row = *entry.value();
       const auto later = row.alloc->followup_eval_id();
@@ -280,7 +280,7 @@ void ClusterWorld::check_placements() {
       const auto type = view(row.job->getType());
       const auto job = row.alloc->job_id();
       if ((type == "system" || type == "sysbatch" || has_distinct_hosts(job))
-          && !places.emplace(job, row.alloc->node_id()).second)
+          && !positions.emplace(job, row.alloc->node_id()).second)
         return violated(
             fmt::format("node {} has two allocations of {}", row.alloc->node_id(), job));
       if (type != "service" && type != "batch") continue;

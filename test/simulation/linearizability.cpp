@@ -94,7 +94,7 @@ public:
 
   std::size_t end() const { return entries_.size() - 1; }
 
-  const Entry& at(std::size_t place) const { return entries_[place]; }
+  const Entry& at(std::size_t position) const { return entries_[position]; }
 
   void lift(std::size_t call) {
     unlink(call);
@@ -107,16 +107,16 @@ public:
   }
 
 private:
-  void unlink(std::size_t place) {
-    auto& entry = entries_[place];
+  void unlink(std::size_t position) {
+    auto& entry = entries_[position];
     entries_[entry.before].next = entry.next;
     entries_[entry.next].before = entry.before;
   }
 
-  void link(std::size_t place) {
-    auto& entry = entries_[place];
-    entries_[entry.before].next = place;
-    entries_[entry.next].before = place;
+  void link(std::size_t position) {
+    auto& entry = entries_[position];
+    entries_[entry.before].next = position;
+    entries_[entry.next].before = position;
   }
 
   std::vector<Entry> entries_;
@@ -182,27 +182,27 @@ std::optional<std::string> find_nonlinearizable(const std::vector<RegisterOperat
   std::uint64_t value = 0;
   std::size_t furthest = 0;
   std::size_t stopped_at = 0;
-  auto place = timeline.first();
+  auto position = timeline.first();
   while (timeline.first() != timeline.end()) {
-    const auto& entry = timeline.at(place);
-    if (place != timeline.end() && entry.is_call) {
+    const auto& entry = timeline.at(position);
+    if (position != timeline.end() && entry.is_call) {
       const auto next = after(operations[entry.operation], value);
       if (next) {
         memory.flip(entry.operation);
         if (memory.remember(*next)) {
-          steps.push_back({place, value});
+          steps.push_back({position, value});
           value = *next;
-          timeline.lift(place);
-          place = timeline.first();
+          timeline.lift(position);
+          position = timeline.first();
           continue;
         }
         memory.flip(entry.operation);
       }
-      place = entry.next;
+      position = entry.next;
       continue;
     }
     // An answer whose operation found no place before it.
-    if (steps.size() >= furthest && place != timeline.end()) {
+    if (steps.size() >= furthest && position != timeline.end()) {
       furthest = steps.size();
       stopped_at = entry.operation;
     }
@@ -214,7 +214,7 @@ std::optional<std::string> find_nonlinearizable(const std::vector<RegisterOperat
     value = step.value;
     memory.flip(timeline.at(step.call).operation);
     timeline.put_back(step.call);
-    place = timeline.at(step.call).next;
+    position = timeline.at(step.call).next;
   }
   return std::nullopt;
 }

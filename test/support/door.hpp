@@ -157,11 +157,12 @@ inline door::Reply to_reply(const AssignedAllocs& set) {
 }
 
 inline AssignedAllocs allocs_in(const door::Reply& reply) {
-  const auto places = reply->getAllocs().getJobs();
+  const auto positions = reply->getAllocs().getJobs();
   AssignedAllocs set{reply->getIndex(), reply->getAllocs().getComplete(), {}};
-  for (unsigned i = 0; i < places.size(); ++i)
-    set.allocs.push_back({reply.rows.at(i).as<schema::Allocation>().value(),
-                          reply.rows.at(places.size() + places[i]).as<schema::Job>().value()});
+  for (unsigned i = 0; i < positions.size(); ++i)
+    set.allocs.push_back(
+        {reply.rows.at(i).as<schema::Allocation>().value(),
+         reply.rows.at(positions.size() + positions[i]).as<schema::Job>().value()});
   return set;
 }
 

@@ -30,8 +30,36 @@ WORDS = (
     ("Rollout", ("actors/", "runtime/", "cli/"), "Deployment"),
     ("Figures", ("actors/", "runtime/", "cli/"), "metrics, stats"),
     ("Feed", ("actors/client/", "runtime/plugin/"), "a stream, a schedule"),
-    ("Places", ("actors/", "runtime/net/"), "locations, destinations"),
+    ("Places", ("actors/", "runtime/", "cli/"), "locations, positions"),
+    ("Freight", ("actors/", "runtime/"), "what is in flight"),
+    ("Graveyard", ("actors/", "runtime/"), "what has ended"),
+    ("Guest", ("actors/", "runtime/"), "a request"),
+    ("Entrant", ("actors/", "runtime/"), "an entry"),
+    ("Outsider", ("actors/", "runtime/"), "who asks and waits"),
+    ("Witness", ("actors/", "runtime/"), "a record"),
+    ("Deed", ("actors/", "runtime/"), "an effect"),
+    ("Talk", ("actors/", "runtime/"), "an exchange"),
+    ("Speaker", ("actors/", "runtime/"), "a sender"),
+    ("Player", ("actors/", "runtime/"), "an actor"),
+    ("Hurry", ("actors/", "runtime/"), "what is to be done"),
+    ("Tally", ("actors/", "runtime/"), "answers, counts"),
+    ("Farm", ("actors/", "runtime/", "cli/"), "simulated nodes"),
+    ("Suspect", ("cli/",), "what fails"),
 )
+
+# Names that meant something else, and what each is called. The SDK's header knows them for one release.
+OLD_NAMES = {
+    "HookPlace": "HookTarget", "HookHost": "HookRunner", "PluginHost": "PluginAgent", "SessionHost": "SessionAgent",
+    "TaskHost": "TaskAgent", "HostRequest": "AgentRequest", "HostAnswer": "AgentAnswer", "AskHost": "AskAgent",
+    "SpareMemory": "ReleasableMemory", "FileNews": "FileChanges", "LeadershipNews": "LeadershipChanges",
+}
+OLD_NAMES_STAY = "runtime/plugin/sdk/host.hpp"
+
+# A place that is no placement: an index, an iterator, a path. Placements are the scheduler's.
+PLACE = re.compile(r"(?<!updates\.)(?<!counts\.)\b(?!(?:\w+_)?in_place)(?:(?:\w+_)?places?_?\b(?!\s*\()|places?_of\b|Place\b)")
+PLACEMENTS = ("runtime/scheduler/asking", "runtime/scheduler/generic", "runtime/scheduler/system",
+              "runtime/scheduler/reconcile/", "runtime/scheduler/plan/plan.hpp", "runtime/jobspec/diff/",
+              "runtime/plugin/sdk/kinds.hpp", "runtime/plugin/sdk/hook_instance.cpp")
 
 
 # An allocation by its schema's fields: those that no other object has, and the ways to a reader.
@@ -103,6 +131,18 @@ def house_words(path, text):
             if piece in wanted]
 
 
+def old_names(path, text):
+    """(line, name, what it is called) of names in the code of `path` that meant something else."""
+    if not path.startswith(("actors/", "runtime/", "cli/")) or path == OLD_NAMES_STAY:
+        return
+    for number, line in enumerate(deciding.code_of(text).split("\n"), 1):
+        for name in re.findall(r"\w+", line):
+            if name in OLD_NAMES:
+                yield number, name, OLD_NAMES[name]
+        if not path.startswith(PLACEMENTS) and (found := PLACE.search(line)):
+            yield number, found[0], "a position, location or slot"
+
+
 def reads_alloc_fields(path, line):
     """Whether the line of product code goes round AllocView (the compiler refuses that for objects)."""
     return path.startswith(("runtime/", "actors/", "cli/")) and ALLOC_FIELDS.search(line.split("//")[0]) is not None
@@ -132,4 +172,8 @@ def self_test():
             or house_words("actors/rpc/x.hpp", "struct Letter { int told; };") \
             or not house_words("runtime/raft/x.hpp", "struct Letter {};"):
         return "words"
+    old = "HookHost& host = at(place);  // a place\nout.place(3, std::in_place, updates.place, placed);\n"
+    if [found[:2] for found in old_names("actors/x.cpp", old)] != [(1, "HookHost"), (1, "place")] \
+            or list(old_names(OLD_NAMES_STAY, old)):
+        return "old names"
     return None

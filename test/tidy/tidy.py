@@ -189,7 +189,9 @@ def check_words(texts):
         for name, instead in house.house_words(path, text):
             users.setdefault((name, instead), []).append(path)
     return [f"{paths[0]}: {name} is nobody's term, rather {instead}: {', '.join(paths)}"
-            for (name, instead), paths in users.items()]
+            for (name, instead), paths in users.items()] \
+        + [f"{path}:{line}: {name} is called otherwise: {instead} (docs/internals/words.md)"
+           for path, text in texts.items() for line, name, instead in house.old_names(path, text)]
 
 
 def run(root):

@@ -40,7 +40,7 @@ Result<MethodRef> oidc_method(const Call& call, const access::OidcLogin& login) 
 Result<std::string> proof_key(const SignInParts& parts,
                               const Object<schema::RootKey>& key,
                               const access::OidcLogin& login) {
-  const auto secret = NOMAD_TRY(parts.acl.keyring->derive(key, access::proof_place(login)));
+  const auto secret = NOMAD_TRY(parts.acl.keyring->derive(key, access::proof_location(login)));
   return access::encode_jwt_part(secret.text());
 }
 

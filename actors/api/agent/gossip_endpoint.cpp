@@ -20,23 +20,23 @@ void append_map(std::string& out, const Map& map, Append append) {
 }
 
 /// Of one that some servers have not carried out: by whom and why.
-Error not_done(const cluster::KeyringAnswers& tally) {
+Error not_done(const cluster::KeyringAnswers& answers) {
   std::string what
-      = fmt::format("{}/{} nodes reported failure", tally.messages.size(), tally.servers);
-  for (const auto& [name, message] : tally.messages)
+      = fmt::format("{}/{} nodes reported failure", answers.messages.size(), answers.servers);
+  for (const auto& [name, message] : answers.messages)
     what += fmt::format("; {}: {}", name, message);
   return {Errc::rejected, std::move(what)};
 }
 
 Outcome shown_tally(const KeyringChanged& changed) {
-  const auto& tally = changed.tally;
-  if (!tally.messages.empty()) return not_done(tally);
+  const auto& answers = changed.answers;
+  if (!answers.messages.empty()) return not_done(answers);
   const auto number = [](std::string& out, std::size_t value) { out += std::to_string(value); };
   JsonObject object;
-  append_map(object.raw("Keys"), tally.keys, number);
-  append_map(object.raw("Messages"), tally.messages, append_json_text);
-  object.number("NumNodes", tally.servers);
-  append_map(object.raw("PrimaryKeys"), tally.primaries, number);
+  append_map(object.raw("Keys"), answers.keys, number);
+  append_map(object.raw("Messages"), answers.messages, append_json_text);
+  object.number("NumNodes", answers.servers);
+  append_map(object.raw("PrimaryKeys"), answers.primaries, number);
   return Answer::json(object.take());
 }
 

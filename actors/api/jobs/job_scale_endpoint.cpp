@@ -62,12 +62,12 @@ void append_scaling_event(std::string& out, schema::ScalingEvent::Reader event) 
 void append_events(JsonObject& object,
                    const Object<schema::JobScalingEvents>& events,
                    std::string_view group) {
-  const auto place = events ? find_entry(events->getScalingEvents(), group) : std::nullopt;
-  if (!place) {
+  const auto position = events ? find_entry(events->getScalingEvents(), group) : std::nullopt;
+  if (!position) {
     object.null("Events");
     return;
   }
-  append_json_list(object.raw("Events"), events->getScalingEvents()[*place].getValue(),
+  append_json_list(object.raw("Events"), events->getScalingEvents()[*position].getValue(),
                    append_scaling_event);
 }
 

@@ -149,21 +149,21 @@ void append_status(std::string& out, const Snapshot& state, schema::Job::Reader 
 }
 
 /// Where a job stands in the list.
-struct Place {
+struct Position {
   std::uint64_t modify_index = 0;
   std::string_view ns = {};
   std::string_view id = {};
 
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const Position&, const Position&) = default;
 };
 
-Place place_of(const JobRef& job) {
+Position position_of(const JobRef& job) {
   return {job->getModifyIndex(), view(job->getNamespace()), view(job->getId())};
 }
 
 /// The token of a page that begins with this job: "17.<namespace>.<id>".
 std::string token_of(const JobRef& job) {
-  const auto [modify_index, ns, id] = place_of(job);
+  const auto [modify_index, ns, id] = position_of(job);
   return query::CreateToken::make(modify_index, query::NameToken::make(ns, id));
 }
 
@@ -172,9 +172,9 @@ void begin_at(std::vector<JobRef>& jobs, const std::string& token, bool reverse)
   const auto first = query::CreateToken::parse(token);
   if (!first) return;
   const auto name = query::NameToken::parse(first->id);
-  const Place begin{first->create_index, name.ns, name.id};
+  const Position begin{first->create_index, name.ns, name.id};
   std::erase_if(jobs, [&](const JobRef& job) {
-    return reverse ? place_of(job) < begin : begin < place_of(job);
+    return reverse ? position_of(job) < begin : begin < position_of(job);
   });
 }
 
@@ -214,7 +214,8 @@ Answer statuses_answer(const View& state,
   auto jobs = jobs_of(state, request, options, filter);
   if (!jobs) return Answer::error(jobs.error());
   const auto is_before = [&](const JobRef& left, const JobRef& right) {
-    return options.reverse ? place_of(left) < place_of(right) : place_of(right) < place_of(left);
+    return options.reverse ? position_of(left) < position_of(right)
+                           : position_of(right) < position_of(left);
   };
   begin_at(*jobs, options.next_token, options.reverse);
   // Who names jobs gets all of them.

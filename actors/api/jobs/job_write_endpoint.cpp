@@ -220,7 +220,7 @@ struct PlanUnderWay {
   json::object job;
   bool with_diff = false;
   std::string warnings;
-  std::shared_ptr<void> place{};  ///< Among those that wait for plugins.
+  std::shared_ptr<void> slot{};  ///< Among those that wait for plugins.
 };
 
 /// So long a plan waits for a plugin, and so many at a time.
@@ -228,7 +228,7 @@ constexpr std::chrono::seconds decision_timeout{30};
 constexpr int most_asked_plans = 16;
 
 /// Holds a place among the plans that wait, while it is kept; null: too many do.
-std::shared_ptr<void> take_place(const std::shared_ptr<Context>& context) {
+std::shared_ptr<void> take_slot(const std::shared_ptr<Context>& context) {
   if (context->asked_plans.fetch_add(1) < most_asked_plans)
     return {context.get(), [context](void*) { context->asked_plans.fetch_sub(1); }};
   context->asked_plans.fetch_sub(1);
@@ -255,8 +255,8 @@ Outcome show_plan(Call& call, const JobParts& parts, PlanUnderWay plan) {
   if (!known)
     return Error{Errc::unavailable,
                  fmt::format("no plugin of this server schedules jobs of type \"{}\"", plan.type)};
-  if (!plan.place) plan.place = take_place(context);
-  if (!plan.place)
+  if (!plan.slot) plan.slot = take_slot(context);
+  if (!plan.slot)
     return Error{Errc::overloaded,
                  fmt::format("{} plans wait for plugins already", most_asked_plans)};
   const server::decider::Decide order{question->make(known->reads)};

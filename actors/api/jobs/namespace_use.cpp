@@ -57,11 +57,11 @@ Result<> NamespaceUse::check(const state::Snapshot& snapshot,
   const auto bound = growth.is_smaller ? 2 * most : most;
   std::unique_lock lock{guard_};
   if (uses_.size() >= most_namespaces && !uses_.contains(growth.ns)) uses_.clear();
-  const auto [place, is_new] = uses_.try_emplace(growth.ns);
-  const auto& use = place->second;
+  const auto [position, is_new] = uses_.try_emplace(growth.ns);
+  const auto& use = position->second;
   const bool is_full = use.bytes() + growth.bytes > bound && now - use.at >= counted_for;
   if (is_new || is_full || snapshot.index() > use.index + writes_until_counted) {
-    place->second = {.counted = use.counted, .added = 0, .index = snapshot.index(), .at = now};
+    position->second = {.counted = use.counted, .added = 0, .index = snapshot.index(), .at = now};
     lock.unlock();
     const auto counted = bytes_of(snapshot, growth.ns);
     lock.lock();

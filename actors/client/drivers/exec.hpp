@@ -1,6 +1,6 @@
 // exec: runs a task as a process of this machine in a place of its own: its files, processes,
 // rights and share of memory and processors. What that place is, is planned by
-// runtime/host/isolation; the process belongs to a nomadctl-executor, which makes the place and
+// runtime/host/isolation; the process belongs to a nomadctl-executor, which makes it and
 // outlives the agent.
 //
 // Owns:   the ExecutorClient (one thread for all tasks); the filters of system calls, made once for

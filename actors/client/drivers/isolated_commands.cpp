@@ -113,7 +113,7 @@ Result<host::Isolation> Isolator::isolation_of(TaskConfig::Reader config,
                             .private_pids = task.private_pids,
                             .private_ipc = task.private_ipc,
                             .root_attributes = host::root_attributes(!settings_.no_new_privileges),
-                            .programs = host::program_places(command.command),
+                            .programs = host::program_locations(command.command),
                             .capabilities = is_root ? host::root_capabilities() : task.capabilities,
                             .ambient = !is_root,
                             .no_new_privileges = settings_.no_new_privileges};

@@ -10,7 +10,7 @@
 namespace nomad::client {
 
 /// The file of the program `name`, without links: looked for where the agent's PATH says, else in
-/// the system's usual places. `not_found` says where it was not.
+/// the system's usual locations. `not_found` says where it was not.
 Result<std::string> find_machine_program(std::string_view name);
 
 /// What `program` prints on both of its outputs, or printed when the same file was asked before, by

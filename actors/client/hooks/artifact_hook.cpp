@@ -71,13 +71,14 @@ artifact::Definition definition_of(schema::Artifact::Reader from) {
 
 Result<artifact::Destination> find_destination(const std::string& raw,
                                                const workload::TaskEnv& env,
-                                               schema::plugin::TaskEnvironment::Reader places) {
-  auto place = env.client_path(raw, true);
-  while (place.path.ends_with('/'))
-    place.path.pop_back();
-  for (const auto root : {view(places.getTaskDirectory()), view(places.getAllocDirectory())}) {
-    if (place.escapes || root.empty() || !place.path.starts_with(root)) continue;
-    const auto rest = std::string_view{place.path}.substr(root.size());
+                                               schema::plugin::TaskEnvironment::Reader locations) {
+  auto location = env.client_path(raw, true);
+  while (location.path.ends_with('/'))
+    location.path.pop_back();
+  for (const auto root :
+       {view(locations.getTaskDirectory()), view(locations.getAllocDirectory())}) {
+    if (location.escapes || root.empty() || !location.path.starts_with(root)) continue;
+    const auto rest = std::string_view{location.path}.substr(root.size());
     if (rest.empty() || rest.starts_with('/'))
       return artifact::Destination{std::string{root},
                                    std::string{rest.empty() ? rest : rest.substr(1)}};
@@ -87,12 +88,12 @@ Result<artifact::Destination> find_destination(const std::string& raw,
 
 Result<Item> interpolate(const artifact::Definition& definition,
                          schema::plugin::HookRequest::Reader request) {
-  const auto places = request.getEnvironment();
-  const auto env = workload::TaskEnv::read(places);
+  const auto locations = request.getEnvironment();
+  const auto env = workload::TaskEnv::read(locations);
   Item item{.shown = redact_url(definition.source),
             .key = key_of(definition),
             .fetch = {},
-            .destination = NOMAD_TRY(find_destination(definition.destination, env, places))};
+            .destination = NOMAD_TRY(find_destination(definition.destination, env, locations))};
   auto options = definition.options;
   for (auto& [name, value] : options)
     value = env.replace(value);

@@ -102,12 +102,12 @@ Result<HookResult> mount_volumes(const HookCall& call) {
     for (const auto entry : group->getVolumes()) {
       const auto volume = entry.getValue();
       if (entry.getKey() != mount.getVolume() || view(volume.getType()) != "host") continue;
-      const auto place = NOMAD_TRY(find_volume(call, volume));
-      NOMAD_TRY(check_volume_path(place));
+      const auto location = NOMAD_TRY(find_volume(call, volume));
+      NOMAD_TRY(check_volume_path(location));
       result.mounts.push_back(
           {.task_path = env.replace(view(mount.getDestination())),
-           .host_path = copy(place.getPath()),
-           .read_only = place.getReadOnly() || volume.getReadOnly() || mount.getReadOnly(),
+           .host_path = copy(location.getPath()),
+           .read_only = location.getReadOnly() || volume.getReadOnly() || mount.getReadOnly(),
            .propagation = copy(mount.getPropagationMode())});
     }
   return result;

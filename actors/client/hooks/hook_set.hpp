@@ -54,17 +54,17 @@ public:
   /// The owner's scope is another from now on.
   void scope_changed() { scope_ = {}; }
 
-  const HookEntry& entry(std::size_t place) const { return entries_[place]; }
+  const HookEntry& entry(std::size_t position) const { return entries_[position]; }
 
   std::size_t size() const { return entries_.size(); }
 
   /// Whether the hook wants to be asked, as things are now.
-  bool is_wanted(std::size_t place) const;
+  bool is_wanted(std::size_t position) const;
 
   /// Whether it is, in the phase.
-  bool is_asked(std::size_t place, HookPhase phase) const;
+  bool is_asked(std::size_t position, HookPhase phase) const;
 
-  void ask(std::size_t place, HookPhase phase, Then then);
+  void ask(std::size_t position, HookPhase phase, Then then);
 
   /// Asks all hooks of the phase, one after the other; those that fail hold nothing up.
   void ask_all(HookPhase phase, Failed failed, std::function<void()> then) {
@@ -76,7 +76,7 @@ public:
   void update(Failed failed);
 
   /// What the hook owes is to be given up; its answer comes all the same, within `cancel_grace`.
-  void cancel(std::size_t place);
+  void cancel(std::size_t position);
   void cancel_all();
 
   /// Whether anybody is told of tasks.
@@ -103,15 +103,15 @@ private:
   };
 
   const HookScope& scope() const;
-  const Hook& actor_of(std::size_t place);
-  bool lives(std::size_t place) const;
-  bool owes(std::size_t place) const;
-  void forget_if_idle(std::size_t place);
-  void settle(std::size_t place, std::uint64_t ticket, HookPhase phase, const Answer& answer);
-  void end(std::size_t place);
-  void give_up(std::size_t place, const Error& why);
-  void ask_from(std::size_t place, HookPhase phase, Failed failed, std::function<void()> then);
-  void update_one(std::size_t place, const Failed& failed);
+  const Hook& actor_of(std::size_t position);
+  bool lives(std::size_t position) const;
+  bool owes(std::size_t position) const;
+  void forget_if_idle(std::size_t position);
+  void settle(std::size_t position, std::uint64_t ticket, HookPhase phase, const Answer& answer);
+  void end(std::size_t position);
+  void give_up(std::size_t position, const Error& why);
+  void ask_from(std::size_t position, HookPhase phase, Failed failed, std::function<void()> then);
+  void update_one(std::size_t position, const Failed& failed);
 
   actor::Self* self_;
   const std::vector<HookEntry>& entries_;

@@ -179,8 +179,8 @@ private:
   void perform(const identity_action::Ask& it) {
     NOMAD_FAILPOINT("client.identities_asked");
     identity_signer::Sign order{alloc_id(), {}};
-    for (const auto place : it.which) {
-      const auto& one = shown_[place];
+    for (const auto position : it.which) {
+      const auto& one = shown_[position];
       order.wanted.push_back({.workload = one.service.empty() ? task() : one.service,
                               .is_service = !one.service.empty(),
                               .name = one.name});
@@ -230,9 +230,9 @@ private:
   }
 
   /// What is shown of one that is there.
-  client_api::IdentityReport report(std::size_t place) const {
-    const auto& one = shown_[place];
-    const auto& [since, life] = acquired_[place];
+  client_api::IdentityReport report(std::size_t position) const {
+    const auto& one = shown_[position];
+    const auto& [since, life] = acquired_[position];
     return {.task = task(),
             .service = one.service,
             .name = one.name,
@@ -261,8 +261,9 @@ private:
 
   void perform(const identity_action::Write& it) {
     std::vector<IdentityFile> files;
-    for (const auto place : it.which)
-      if (!shown_[place].file.empty()) files.push_back({shown_[place].file, tokens_[place]});
+    for (const auto position : it.which)
+      if (!shown_[position].file.empty())
+        files.push_back({shown_[position].file, tokens_[position]});
     if (task().empty()) return machine_->written({}, now());  // Nothing of these is written down.
     const auto write = [disk = parts_.disk, subject = subject_of(scope_), request = request_,
                         notes = notes_, files = std::move(files)]() -> Result<> {
@@ -290,8 +291,8 @@ private:
 
   void perform(const identity_action::Act& it) {
     std::set<std::string> signals;
-    for (const auto place : it.which) {
-      const auto& one = shown_[place];
+    for (const auto position : it.which) {
+      const auto& one = shown_[position];
       if (one.change == ShownIdentity::Change::restart)
         return task_->restart(fmt::format("Identity[{}]: new token acquired", one.name), [] {});
       signals.insert(one.signal);

@@ -84,7 +84,7 @@ private:
   };
 
   struct Placed {
-    TemplateDestinations places;
+    TemplateDestinations locations;
     std::set<std::size_t> unsettled;
   };
 
@@ -129,7 +129,7 @@ private:
     if (!request_ || !machine_->is_placed()) return;
     const auto request = std::exchange(request_, {});
     environment_ = {};
-    if (!reads_environment(templates_of(scope_), *places_)) return;
+    if (!reads_environment(templates_of(scope_), *locations_)) return;
     Draft<schema::plugin::TaskEnvironment> kept;
     kept->setVariables(request->getEnvironment().getVariables());
     kept->setNode(request->getEnvironment().getNode());
@@ -147,19 +147,20 @@ private:
 
   /// Finds places and sources, on the step runner. Many may wait for it at a time, so the request
   /// is taken apart there.
-  void perform(const template_action::Place&) {
-    places_ = {};
-    const auto place
+  void perform(const template_action::Locate&) {
+    locations_ = {};
+    const auto location
         = [scope = scope_, request = request_, settings = parts_.settings]() -> Result<Placed> {
       return Placed{NOMAD_TRY(place_templates(
                         scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
                     read_unsettled(scope)};
     };
-    self_->request(parts_.steps, actor::infinite, blocking::make(place))
+    self_->request(parts_.steps, actor::infinite, blocking::make(location))
         .then(
             [this](const blocking::Outcome& outcome) {
               auto& placed = outcome.as<Placed>();
-              places_ = std::make_shared<const TemplateDestinations>(std::move(placed.places));
+              locations_
+                  = std::make_shared<const TemplateDestinations>(std::move(placed.locations));
               machine_->placed(std::move(placed.unsettled), now());
               carry_on();
             },
@@ -175,7 +176,7 @@ private:
     RenderOrder order{.scope = scope_,
                       .environment = environment_,
                       .settings = parts_.settings,
-                      .places = places_,
+                      .locations = locations_,
                       .which = std::move(it.which),
                       .known = known(),
                       .region = parts_.region,
@@ -345,7 +346,7 @@ private:
 
   TemplateHookParts parts_;
   std::optional<TemplateActions> actions_;
-  std::shared_ptr<const TemplateDestinations> places_;
+  std::shared_ptr<const TemplateDestinations> locations_;
   Object<schema::plugin::TaskEnvironment> environment_;      ///< Empty: no template reads it.
   std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
   std::map<ClusterQuery, Followed> followed_;

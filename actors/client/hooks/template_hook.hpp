@@ -8,7 +8,7 @@
 // failed. A file whose text is as it was is not written and nothing follows, so a task that a new
 // agent takes up goes on as it is.
 //
-// Owns:   the decisions, the places and sources of the templates, the variables of those with
+// Owns:   the decisions, the locations and sources of the templates, the variables of those with
 //         `env = true`, what it follows and the newest answers to it, the watches of files that are
 //         read, a timer; the task's environment only where a template may read it.
 // Takes:  what the role Hook lists. A Cancel ends the wait for the first rendering.

@@ -53,41 +53,41 @@ void Machine::found(host::FingerprintOptions options,
   found_ = std::move(found);
   facts_ = host::together(found_);
   ++round_;
-  for (std::size_t place = 0; place < selected_.size(); ++place)
-    arm(place);
+  for (std::size_t position = 0; position < selected_.size(); ++position)
+    arm(position);
 }
 
-void Machine::arm(std::size_t place) {
-  const auto period = selected_[place].period;
-  if (period.count() > 0) actor::send_self_after(self_, period, LookDue{round_, place});
+void Machine::arm(std::size_t position) {
+  const auto period = selected_[position].period;
+  if (period.count() > 0) actor::send_self_after(self_, period, LookDue{round_, position});
 }
 
 void Machine::look_again(LookDue due) {
   if (due.round != round_ || parts_.stopping) return;
-  const auto run = [options = options_, which = selected_[due.place]] {
+  const auto run = [options = options_, which = selected_[due.position]] {
     return host::run_one(options, which);
   };
   self_->request(parts_.steps, look_patience, blocking::make(run))
       .then(
           [this, due](blocking::Outcome& outcome) {
-            if (due.round == round_) heard(due.place, std::move(outcome.as<host::NodeFacts>()));
+            if (due.round == round_) heard(due.position, std::move(outcome.as<host::NodeFacts>()));
           },
           [this, due](const Error& err) {
-            if (due.round == round_) heard(due.place, err);
+            if (due.round == round_) heard(due.position, err);
           });
 }
 
 /// What cannot be read any more stays as it was last read.
-void Machine::heard(std::size_t place, const Result<host::NodeFacts>& found) {
-  arm(place);
+void Machine::heard(std::size_t position, const Result<host::NodeFacts>& found) {
+  arm(position);
   if (!found)
     return log::warn("client.fingerprint", "a fingerprint failed",
-                     {{"fingerprint", selected_[place].name}, {"error", found.error()}});
-  if (found_[place] == *found) return;
-  found_[place] = *found;
+                     {{"fingerprint", selected_[position].name}, {"error", found.error()}});
+  if (found_[position] == *found) return;
+  found_[position] = *found;
   facts_ = host::together(found_);
   log::info("client.fingerprint", "a fingerprint has changed",
-            {{"fingerprint", selected_[place].name}});
+            {{"fingerprint", selected_[position].name}});
   parts_.changed();
 }
 

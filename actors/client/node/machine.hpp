@@ -29,7 +29,7 @@ public:
   struct LookDue {
     using is_message = void;
     std::uint64_t round;
-    std::size_t place;  ///< Of the fingerprinter among the selected ones.
+    std::size_t position;  ///< Of the fingerprinter among the selected ones.
   };
 
   using Messages = actor::Interface<void(LookDue)>;
@@ -66,9 +66,9 @@ private:
   void found(host::FingerprintOptions options,
              std::vector<host::NamedFingerprinter> selected,
              std::vector<host::NodeFacts> found);
-  void arm(std::size_t place);
+  void arm(std::size_t position);
   void look_again(LookDue due);
-  void heard(std::size_t place, const Result<host::NodeFacts>& found);
+  void heard(std::size_t position, const Result<host::NodeFacts>& found);
 
   actor::PartSelf<Messages> self_;
   Parts parts_;

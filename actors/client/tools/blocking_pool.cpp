@@ -74,8 +74,8 @@ public:
   void init(BlockingPoolLimits limits) {
     limits_ = limits;
     queue_ = workload::ComputeQueue{limits.computing};
-    limits_.places = std::max<std::size_t>(limits.places, 1);
-    while (threads_.size() < limits_.places)
+    limits_.slots = std::max<std::size_t>(limits.slots, 1);
+    while (threads_.size() < limits_.slots)
       add_thread();
   }
 
@@ -156,7 +156,7 @@ private:
     while (!waiting_.empty()) {
       const auto idle = idle_thread();
       if (idle == threads_.end()
-          && (quick_threads() >= limits_.places || threads_.size() >= limits_.max_threads)) {
+          && (quick_threads() >= limits_.slots || threads_.size() >= limits_.max_threads)) {
         look_later();
         return;
       }
@@ -195,7 +195,7 @@ private:
   void over(std::size_t number, bool was_last) {
     const auto found = threads_.find(number);
     found->second.busy = false;
-    if (was_last || (waiting_.empty() && quick_threads() > limits_.places)) {
+    if (was_last || (waiting_.empty() && quick_threads() > limits_.slots)) {
       actor::stop(found->second.handle);
       threads_.erase(found);
     }

@@ -95,7 +95,7 @@ RunBlocking make_computing(std::string owner, Function function) {
 using BlockingPool = actor::Interface<blocking::Outcome(blocking::RunBlocking)>;
 
 struct BlockingPoolLimits {
-  std::size_t places = 2;         ///< At least 1.
+  std::size_t slots = 2;          ///< At least 1.
   std::size_t max_threads = 256;  ///< With those that are slow.
   std::chrono::milliseconds patience{250};
   workload::ComputeQueue::Limits computing{};  ///< For steps with an owner.

@@ -93,11 +93,11 @@ Result<> write_identities(const IdentitySubject& subject,
   const auto root = NOMAD_TRY(host::Beneath::open(directory, false));
   const auto owner = owner_of_secrets(*task, env);
   for (const auto& [path, token] : files) {
-    const auto place = env.client_path(path, true);
-    if (place.escapes || !place.path.starts_with(directory + "/secrets/"))
+    const auto location = env.client_path(path, true);
+    if (location.escapes || !location.path.starts_with(directory + "/secrets/"))
       return Error{Errc::rejected,
                    fmt::format("the identity's file \"{}\" is outside the task's secrets", path)};
-    const auto relative = place.path.substr(directory.size() + 1);
+    const auto relative = location.path.substr(directory.size() + 1);
     const auto slash = relative.rfind('/');
     if (slash != relative.npos) NOMAD_TRY(root.make_directories(relative.substr(0, slash), 0777));
     if (owner.user

@@ -40,13 +40,13 @@ public:
   std::vector<Shown> list(const std::string& alloc_id) const;
 
 private:
-  struct Place {
+  struct Location {
     std::string alloc_id;
     std::string task;
     std::string service;
     std::string name;
 
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const Location&, const Location&) = default;
   };
 
   struct Held {
@@ -55,7 +55,7 @@ private:
   };
 
   mutable std::mutex guard_;
-  std::map<Place, Held> held_;
+  std::map<Location, Held> held_;
 };
 
 }  // namespace nomad::client

@@ -113,8 +113,8 @@ private:
     auto& asking = asking_[provider];
     if (asking.busy) return;
     ++asking.round;
-    const auto is_its = [&](const auto& place) {
-      return place != memory_->owed.end() && place->first.first == provider;
+    const auto is_its = [&](const auto& position) {
+      return position != memory_->owed.end() && position->first.first == provider;
     };
     auto next = memory_->owed.upper_bound({provider, asking.last});
     if (!is_its(next)) next = memory_->owed.lower_bound({provider, {}});

@@ -31,8 +31,8 @@ Result<void*> load(const std::string& path) {
 }
 
 Result<void*> load_sdk(const LibraryOptions& options) {
-  for (const auto& place : options.sdk_places)
-    if (::access(place.c_str(), R_OK) == 0) return load(place);
+  for (const auto& location : options.sdk_locations)
+    if (::access(location.c_str(), R_OK) == 0) return load(location);
   return load("libnomadctl-plugin.so.1");
 }
 

@@ -43,7 +43,7 @@ private:
 struct LibraryOptions {
   std::string library;  ///< Absolute path; its mark has been looked at.
   /// Where libnomadctl-plugin may be; the first that is there.
-  std::vector<std::string> sdk_places;
+  std::vector<std::string> sdk_locations;
 };
 
 /// Loads a plugin's library, and what it is made with, and serves it. Neither is ever unloaded.

@@ -174,8 +174,8 @@ private:
 
   /// Watched from before whatever is read of it next.
   Topic& topic_of(const ClusterQuery& query) {
-    const auto [place, is_new] = topics_.try_emplace(query);
-    auto& topic = place->second;
+    const auto [location, is_new] = topics_.try_emplace(query);
+    auto& topic = location->second;
     if (is_new) {
       topic.number = ++last_;
       by_number_.emplace(topic.number, query);

@@ -346,21 +346,21 @@ struct MembershipState {
     std::vector<Order> given;  // sealed before the own key may change, which others follow
     for (const auto& other : table->others())
       if (other.is_usable()) given.push_back(order_to(other, msg));
-    const auto tally = std::make_shared<cluster::KeyringAnswers>();
+    const auto answers = std::make_shared<cluster::KeyringAnswers>();
     const auto own = change_own(msg.action, msg.key);
-    tally->servers = 1;
-    tally->count(options.keyring.keys());
-    if (!own) tally->messages[options.self.name] = own.error().what;
-    if (given.empty()) return promise.deliver(KeyringChanged{*tally});
+    answers->servers = 1;
+    answers->count(options.keyring.keys());
+    if (!own) answers->messages[options.self.name] = own.error().what;
+    if (given.empty()) return promise.deliver(KeyringChanged{*answers});
     const auto open = std::make_shared<std::size_t>(given.size());
     for (const auto& order : given)
-      send(order, [tally, open, promise, name = order.to.name](auto report) mutable {
-        ++tally->servers;
+      send(order, [answers, open, promise, name = order.to.name](auto report) mutable {
+        ++answers->servers;
         if (!report)
-          tally->messages[name] = report.error().what;
+          answers->messages[name] = report.error().what;
         else
-          take_report(*tally, name, **report);
-        if (--*open == 0) promise.deliver(KeyringChanged{*tally});
+          take_report(*answers, name, **report);
+        if (--*open == 0) promise.deliver(KeyringChanged{*answers});
       });
   }
 
@@ -383,14 +383,14 @@ struct MembershipState {
     return order;
   }
 
-  static void take_report(cluster::KeyringAnswers& tally,
+  static void take_report(cluster::KeyringAnswers& answers,
                           const std::string& name,
                           schema::membership::KeyringReport::Reader report) {
-    if (report.getFailure().size() > 0) tally.messages[name] = copy(report.getFailure());
+    if (report.getFailure().size() > 0) answers.messages[name] = copy(report.getFailure());
     std::vector<std::string> keys;
     for (const auto key : report.getKeys())
       if (keys.size() < cluster::MemberKeyring::most_keys) keys.push_back(copy(key));
-    tally.count(keys);
+    answers.count(keys);
   }
 
   void send(const Order& order,

@@ -93,7 +93,7 @@ struct ChangeKeyring {
 /// What has become of it. A server that did not do it has a message.
 struct KeyringChanged {
   using is_message = void;
-  cluster::KeyringAnswers tally;
+  cluster::KeyringAnswers answers;
 };
 
 /// The order of another server about this one's keyring, and the report on it. `permission_denied`

@@ -87,23 +87,23 @@ Bytes previous_reply(const door::Reply& answer) {
 
 /// Row `place` of an answer that this server made.
 template <class T>
-Object<T> row(const door::Reply& answer, std::size_t place) {
-  return answer.rows.at(place).as<T>().value();
+Object<T> row(const door::Reply& answer, std::size_t position) {
+  return answer.rows.at(position).as<T>().value();
 }
 
 Bytes allocs_reply(const door::Reply& answer) {
   return rpc::make_body<wire::NodeAllocsReply>([&](auto& reply) {
-    const auto places = answer->getAllocs().getJobs();
+    const auto positions = answer->getAllocs().getJobs();
     reply.setIndex(answer->getIndex());
     reply.setComplete(answer->getAllocs().getComplete());
-    auto allocs = reply.initAllocs(places.size());
-    for (unsigned i = 0; i < places.size(); ++i) {
+    auto allocs = reply.initAllocs(positions.size());
+    for (unsigned i = 0; i < positions.size(); ++i) {
       allocs[i].setAlloc(row<schema::Allocation>(answer, i).reader());
-      allocs[i].setJob(places[i]);
+      allocs[i].setJob(positions[i]);
     }
-    auto jobs = reply.initJobs(static_cast<unsigned>(answer.rows.size()) - places.size());
+    auto jobs = reply.initJobs(static_cast<unsigned>(answer.rows.size()) - positions.size());
     for (unsigned i = 0; i < jobs.size(); ++i)
-      jobs.setWithCaveats(i, *row<schema::Job>(answer, places.size() + i));
+      jobs.setWithCaveats(i, *row<schema::Job>(answer, positions.size() + i));
   });
 }
 

@@ -65,23 +65,23 @@ struct AssignedSet {
 
 /// Each job once, behind the allocations.
 door::Reply reply_of(AssignedSet set) {
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> positions;
   std::unordered_map<const std::byte*, std::uint32_t> known;
   auto rows = door::rows_of(set.allocs);
   for (const auto& job : set.jobs) {
-    const auto [place, is_new]
+    const auto [position, is_new]
         = known.emplace(job.bytes().data(), static_cast<std::uint32_t>(known.size()));
     if (is_new) rows.emplace_back(job);
-    places.push_back(place->second);
+    positions.push_back(position->second);
   }
   return door::make_reply(
       set.index,
       [&](auto& reply) {
         auto allocs = reply.initAllocs();
         allocs.setComplete(set.complete);
-        auto jobs = allocs.initJobs(static_cast<unsigned>(places.size()));
-        for (unsigned i = 0; i < places.size(); ++i)
-          jobs.set(i, places[i]);
+        auto jobs = allocs.initJobs(static_cast<unsigned>(positions.size()));
+        for (unsigned i = 0; i < positions.size(); ++i)
+          jobs.set(i, positions[i]);
       },
       std::move(rows));
 }

@@ -31,7 +31,7 @@ constexpr std::size_t most_complaints = 100;
 struct GoOn {
   using is_message = void;
   std::uint64_t term = 0;
-  std::size_t place = 0;
+  std::size_t position = 0;
 };
 
 struct ShowLag {
@@ -113,25 +113,25 @@ struct ReplicatorState {
                          .level_at = self->now()});
     log::info("replication", "what holds in all regions is copied from the authoritative region",
               {{"region", options.authority}});
-    for (std::size_t place = 0; place < kinds.size(); ++place)
-      carry_out(place, kinds[place].replica.begin());
+    for (std::size_t position = 0; position < kinds.size(); ++position)
+      carry_out(position, kinds[position].replica.begin());
     show_lag();
   }
 
   void go_on(const GoOn& msg) {
-    if (msg.term == term) carry_out(msg.place, kinds[msg.place].replica.begin());
+    if (msg.term == term) carry_out(msg.position, kinds[msg.position].replica.begin());
   }
 
-  void carry_out(std::size_t place, const Replica::Step& step) {
-    if (const auto* list = std::get_if<Replica::List>(&step)) return list_rows(place, *list);
-    if (const auto* fetch = std::get_if<Replica::Fetch>(&step)) return fetch_rows(place, *fetch);
-    if (const auto* write = std::get_if<Replica::Write>(&step)) return write_rows(place, *write);
-    actor::send_self_after(self, std::get<Replica::Rest>(step).pause, GoOn{term, place});
+  void carry_out(std::size_t position, const Replica::Step& step) {
+    if (const auto* list = std::get_if<Replica::List>(&step)) return list_rows(position, *list);
+    if (const auto* fetch = std::get_if<Replica::Fetch>(&step)) return fetch_rows(position, *fetch);
+    if (const auto* write = std::get_if<Replica::Write>(&step)) return write_rows(position, *write);
+    actor::send_self_after(self, std::get<Replica::Rest>(step).pause, GoOn{term, position});
   }
 
   /// What the authoritative region answers, in a turn of this leadership.
   template <class Then>
-  void ask(std::size_t place, const Object<RegionRowsRequest>& request, Then then) {
+  void ask(std::size_t position, const Object<RegionRowsRequest>& request, Then then) {
     rpc::transport::Call call;
     call.method = rpc::Method::region_rows;
     call.region = options.authority;
@@ -141,30 +141,30 @@ struct ReplicatorState {
     const auto patience = std::chrono::duration_cast<std::chrono::seconds>(call.timeout) + 5s;
     self->request(forwarder, patience, rpc::forwarder::SendOn{std::move(call)})
         .then(
-            [this, place, term = term, then](const rpc::transport::Reply& answer) {
+            [this, position, term = term, then](const rpc::transport::Reply& answer) {
               if (term != this->term) return;
-              if (!answer.outcome) return fail(place, answer.outcome.error());
+              if (!answer.outcome) return fail(position, answer.outcome.error());
               const auto reply = Object<RegionRowsReply>::from_bytes(answer.outcome->view());
-              if (!reply) return fail(place, reply.error());
+              if (!reply) return fail(position, reply.error());
               then(*reply);
             },
-            [this, place, term = term](const Error& err) {
-              if (term == this->term) fail(place, err);
+            [this, position, term = term](const Error& err) {
+              if (term == this->term) fail(position, err);
             });
   }
 
-  void list_rows(std::size_t place, const Replica::List& list) {
+  void list_rows(std::size_t position, const Replica::List& list) {
     Draft<RegionRowsRequest> request;
-    request->setKind(text(kinds[place].kind->name));
+    request->setKind(text(kinds[position].kind->name));
     request->setAfter(text(list.after));
     request->setMinIndex(list.held_at);
     if (list.held_at != 0)
       request->setMaxWaitMs(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::milliseconds>(options.hold).count()));
-    note_level(kinds[place]);
-    if (list.held_at != 0) say_left(kinds[place]);
-    ask(place, request.freeze(), [this, place](const Object<RegionRowsReply>& reply) {
-      auto& copying = kinds[place];
+    note_level(kinds[position]);
+    if (list.held_at != 0) say_left(kinds[position]);
+    ask(position, request.freeze(), [this, position](const Object<RegionRowsReply>& reply) {
+      auto& copying = kinds[position];
       note_level(copying);
       const auto page = page_in(*reply);
       const auto last = Replica::end_of(page);
@@ -172,7 +172,7 @@ struct ReplicatorState {
                                              {.after = copying.replica.after(), .last = last});
       const auto step = copying.replica.on_listed(page, ours.marks);
       say_losses(copying, step);
-      carry_out(place, step);
+      carry_out(position, step);
     });
   }
 
@@ -194,16 +194,16 @@ struct ReplicatorState {
                            lost.count, lost.first));
   }
 
-  void fetch_rows(std::size_t place, const Replica::Fetch& fetch) {
+  void fetch_rows(std::size_t position, const Replica::Fetch& fetch) {
     Draft<RegionRowsRequest> request;
-    request->setKind(text(kinds[place].kind->name));
+    request->setKind(text(kinds[position].kind->name));
     auto keys = request->initKeys(static_cast<unsigned>(fetch.keys.size()));
     for (unsigned i = 0; i < keys.size(); ++i)
       keys.set(i, text(fetch.keys[i]));
-    ask(place, request.freeze(), [this, place](const Object<RegionRowsReply>& reply) {
-      if (const auto taken = take_rows(kinds[place], *reply); !taken)
-        return fail(place, taken.error());
-      carry_out(place, kinds[place].replica.on_fetched(reply->getDone()));
+    ask(position, request.freeze(), [this, position](const Object<RegionRowsReply>& reply) {
+      if (const auto taken = take_rows(kinds[position], *reply); !taken)
+        return fail(position, taken.error());
+      carry_out(position, kinds[position].replica.on_fetched(reply->getDone()));
     });
   }
 
@@ -239,8 +239,8 @@ struct ReplicatorState {
     return {};
   }
 
-  void write_rows(std::size_t place, const Replica::Write& write) {
-    auto& copying = kinds[place];
+  void write_rows(std::size_t position, const Replica::Write& write) {
+    auto& copying = kinds[position];
     const auto snapshot = store->snapshot();
     std::vector<std::string> removed;
     for (const auto& key : write.removed) {
@@ -253,22 +253,23 @@ struct ReplicatorState {
     const auto rows = std::exchange(copying.rows, {});
     auto fetched = std::exchange(copying.fetched, {});
     if (rows.empty() && removed.empty())
-      return carry_out(place, copying.replica.on_written(left, false));
+      return carry_out(position, copying.replica.on_written(left, false));
     options.metrics->count("replication.rows", rows.size() + removed.size());
     writes->propose(cluster::copy_command(*copying.kind, rows, removed),
-                    [this, place, term = term, left, removes = !removed.empty(),
+                    [this, position, term = term, left, removes = !removed.empty(),
                      fetched = std::move(fetched)](const Result<Committed>& committed) {
                       if (term != this->term) return;
-                      if (!committed) return fail(place, committed.error());
-                      const auto unstored = count_left(place, fetched);
+                      if (!committed) return fail(position, committed.error());
+                      const auto unstored = count_left(position, fetched);
                       const bool changed = removes || unstored < fetched.size();
-                      carry_out(place, kinds[place].replica.on_written(left + unstored, changed));
+                      carry_out(position,
+                                kinds[position].replica.on_written(left + unstored, changed));
                     });
   }
 
   /// How many of these are not here now.
-  std::size_t count_left(std::size_t place, const std::vector<RowMark>& wanted) {
-    auto& copying = kinds[place];
+  std::size_t count_left(std::size_t position, const std::vector<RowMark>& wanted) {
+    auto& copying = kinds[position];
     const auto snapshot = store->snapshot();
     std::size_t count = 0;
     for (const auto& mark : wanted) {
@@ -297,8 +298,8 @@ struct ReplicatorState {
                            unstored.first, unstored.why));
   }
 
-  void fail(std::size_t place, const Error& why) {
-    auto& copying = kinds[place];
+  void fail(std::size_t position, const Error& why) {
+    auto& copying = kinds[position];
     copying.rows.clear();
     copying.fetched.clear();
     copying.refused = 0;
@@ -307,7 +308,7 @@ struct ReplicatorState {
     options.metrics->count("replication.failures", 1);
     const auto reason = reason_of(why);
     complain(copying, reason, reason);
-    carry_out(place, copying.replica.on_failed(random.fraction()));
+    carry_out(position, copying.replica.on_failed(random.fraction()));
   }
 
   std::string reason_of(const Error& why) const {

@@ -31,9 +31,9 @@ std::string pointer_part(std::string_view part) {
 
 const ClaimValue* claim_part(const ClaimValue& from, const std::string& part) {
   if (from.is_object()) return from.as_object().if_contains(part);
-  std::size_t place = 0;
-  if (!from.is_array() || !read_whole_number(part, place)) return nullptr;
-  return from.as_array().if_contains(place);
+  std::size_t position = 0;
+  if (!from.is_array() || !read_whole_number(part, position)) return nullptr;
+  return from.as_array().if_contains(position);
 }
 
 /// Null: there is none.

@@ -58,11 +58,11 @@ bool is_allowed_redirect(const std::vector<std::string>& allowed, std::string_vi
   });
 }
 
-std::string proof_place(const OidcLogin& login) {
-  std::string place = "nomadctl oidc proof";
+std::string proof_location(const OidcLogin& login) {
+  std::string location = "nomadctl oidc proof";
   for (const auto* part : {&login.method, &login.redirect_uri, &login.nonce, &login.state})
-    place += fmt::format(" {}:{}", part->size(), *part);
-  return place;
+    location += fmt::format(" {}:{}", part->size(), *part);
+  return location;
 }
 
 std::string authorization_url(std::string_view endpoint,

@@ -29,7 +29,7 @@ struct OidcLogin {
 bool is_allowed_redirect(const std::vector<std::string>& allowed, std::string_view uri);
 
 /// What the proof key of a login is derived from.
-std::string proof_place(const OidcLogin& login);
+std::string proof_location(const OidcLogin& login);
 
 /// Where the user goes to sign in. `verifier` is the proof key.
 std::string authorization_url(std::string_view endpoint,

@@ -126,18 +126,18 @@ AccessLevel level_of(std::string_view word) {
 PolicyRights::PolicyRights(std::vector<NamedPolicy> policies, const ImplicitRights* workload)
     : Rights{Form::policies}, policies_{in_order(std::move(policies))} {
   if (workload != nullptr) workload_ = *workload;
-  for (std::uint32_t place = 0; place < policies_.size(); ++place)
-    add(place, policies_[place].policy->rules);
+  for (std::uint32_t position = 0; position < policies_.size(); ++position)
+    add(position, policies_[position].policy->rules);
   for (auto& table : tables_)
     table.seal();
 }
 
-void PolicyRights::add(std::uint32_t place, const Rules& rules) {
+void PolicyRights::add(std::uint32_t position, const Rules& rules) {
   const auto table_of
       = [&](RuleScope scope) -> RuleTable& { return tables_[static_cast<std::size_t>(scope)]; };
   const auto add_blocks = [&](RuleScope scope, const std::vector<BlockRule>& blocks) {
     for (const auto& block : blocks)
-      table_of(scope).add({block.name, {}}, block.given, {place, &block, nullptr});
+      table_of(scope).add({block.name, {}}, block.given, {position, &block, nullptr});
   };
   add_blocks(RuleScope::namespaces, rules.namespaces);
   add_blocks(RuleScope::node_pools, rules.node_pools);
@@ -146,7 +146,7 @@ void PolicyRights::add(std::uint32_t place, const Rules& rules) {
     if (block.variables)
       for (const auto& path : *block.variables)
         table_of(RuleScope::variables)
-            .add({block.name, path.path}, path.given, {place, &block, &path});
+            .add({block.name, path.path}, path.given, {position, &block, &path});
   for (std::size_t i = 0; i < level_blocks.size(); ++i)
     if (const auto& rule = rules.*level_blocks[i].rule)
       levels_[i] = higher(levels_[i], level_of(rule->level));

@@ -90,7 +90,7 @@ public:
 private:
   bool decide(Capability needed, const Target& target) const override;
   bool allows_services(const RuleQuestion& question) const;
-  void add(std::uint32_t place, const Rules& rules);
+  void add(std::uint32_t position, const Rules& rules);
 
   std::vector<NamedPolicy> policies_;  ///< In order of names.
   std::optional<ImplicitRights> workload_;

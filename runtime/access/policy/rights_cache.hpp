@@ -30,20 +30,20 @@ public:
 
   /// Null: it is not there.
   const Value* find(const Key& key) {
-    const auto found = places_.find(key);
-    if (found == places_.end()) return nullptr;
+    const auto found = positions_.find(key);
+    if (found == positions_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
     return &entries_.front().value;
   }
 
   /// What is heavier than all together may be is not kept.
   void keep(Key key, Value value, std::size_t weight) {
-    if (weight > most_ || places_.contains(key)) return;
+    if (weight > most_ || positions_.contains(key)) return;
     entries_.push_front({key, std::move(value), weight});
-    places_.emplace(std::move(key), entries_.begin());
+    positions_.emplace(std::move(key), entries_.begin());
     for (weight_ += weight; weight_ > most_; entries_.pop_back()) {
       weight_ -= entries_.back().weight;
-      places_.erase(entries_.back().key);
+      positions_.erase(entries_.back().key);
     }
   }
 
@@ -59,7 +59,7 @@ private:
   const std::size_t most_;
   std::size_t weight_ = 0;
   std::list<Entry> entries_;  ///< Most recently used first.
-  std::unordered_map<Key, typename std::list<Entry>::iterator> places_;
+  std::unordered_map<Key, typename std::list<Entry>::iterator> positions_;
 };
 
 struct RightsCacheLimits {

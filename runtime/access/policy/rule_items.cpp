@@ -84,8 +84,8 @@ private:
 
   void fail(std::uint32_t at, std::string_view what) {
     if (!error_)
-      error_
-          = Error{Errc::invalid_argument, "At " + place_of(text_, at) + ": " + std::string{what}};
+      error_ = Error{Errc::invalid_argument,
+                     "At " + position_of(text_, at) + ": " + std::string{what}};
   }
 
   /// A name is in quotes, or begins with a letter.
@@ -164,14 +164,14 @@ void flatten(std::vector<RuleItem>& items) {
 }
 
 std::string words_of(const hcl::Diagnostic& diagnostic, std::string_view text) {
-  const auto at = diagnostic.subject ? place_of(text, diagnostic.subject->start.byte) : "1:1";
+  const auto at = diagnostic.subject ? position_of(text, diagnostic.subject->start.byte) : "1:1";
   const bool is_hcl1 = diagnostic.summary == "Invalid HCL1";
   return "At " + at + ": " + (is_hcl1 ? "" : diagnostic.summary + "; ") + diagnostic.detail;
 }
 
 }  // namespace
 
-std::string place_of(std::string_view text, std::uint32_t at) {
+std::string position_of(std::string_view text, std::uint32_t at) {
   const auto before = text.substr(0, at);
   const auto line = std::ranges::count(before, '\n') + 1;
   const auto column = before.size() - (before.rfind('\n') + 1) + 1;

@@ -53,6 +53,6 @@ inline constexpr int max_rule_depth = 20;
 Result<RuleText> read_items(std::string_view text);
 
 /// Line and column of a byte: "3:14".
-std::string place_of(std::string_view text, std::uint32_t at);
+std::string position_of(std::string_view text, std::uint32_t at);
 
 }  // namespace nomad::access

@@ -2,7 +2,7 @@
 // what they say. Names of settings count without regard to case; what nobody knows is passed over,
 // but not alone.
 //
-// An error begins with Nomad's words, which tools look for. Then come the place, as "(line 3,
+// An error begins with Nomad's words, which tools look for. Then come the position, as "(line 3,
 // column 5)", and which word may have been meant.
 //
 // Pure.

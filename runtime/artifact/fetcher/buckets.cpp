@@ -56,18 +56,19 @@ Result<BucketLocation> find_google(const Url& url) {
     return Error{Errc::invalid_argument,
                  "URL is not a valid GCS URL; expected "
                  "https://www.googleapis.com/storage/v1/<bucket>/<object>"};
-  BucketLocation place;
-  place.bucket = percent_decode(parts[3]);
-  place.key = percent_decode(join(std::vector(parts.begin() + 4, parts.end()), "/"));
-  place.version = url.fragment;
-  if (!place.version.empty() && !is_digits(place.version))
-    return Error{Errc::invalid_argument, "\"" + place.version + "\" is no generation of an object"};
+  BucketLocation location;
+  location.bucket = percent_decode(parts[3]);
+  location.key = percent_decode(join(std::vector(parts.begin() + 4, parts.end()), "/"));
+  location.version = url.fragment;
+  if (!location.version.empty() && !is_digits(location.version))
+    return Error{Errc::invalid_argument,
+                 "\"" + location.version + "\" is no generation of an object"};
   auto endpoint = std::string{"https://storage.googleapis.com"};
   if (const auto other = environment("STORAGE_EMULATOR_HOST"); !other.empty())
     endpoint = other.find("://") == other.npos ? "http://" + other : other;
-  place.endpoint = NOMAD_TRY(parse_url(endpoint).within("STORAGE_EMULATOR_HOST"));
-  place.endpoint.path = "/" + percent_encode(place.bucket);
-  return place;
+  location.endpoint = NOMAD_TRY(parse_url(endpoint).within("STORAGE_EMULATOR_HOST"));
+  location.endpoint.path = "/" + percent_encode(location.bucket);
+  return location;
 }
 
 Request metadata_request(Url url) {
@@ -134,7 +135,7 @@ Result<Bucket> Bucket::open(const Source& source,
 }
 
 Result<> Bucket::find_keys(const AwsKeys& profile) {
-  auto& keys = place_.keys;
+  auto& keys = location_.keys;
   if (keys.id.empty() != keys.secret.empty())
     return Error{Errc::invalid_argument,
                  "aws_access_key_id and aws_access_key_secret belong together"};
@@ -152,41 +153,41 @@ Request Bucket::request(const Url& url) const {
   if (is_google_) {
     if (const auto token = environment("GOOGLE_OAUTH_ACCESS_TOKEN"); !token.empty())
       request.headers = {{"Authorization", "Bearer " + token}};
-  } else if (place_.keys.are_given()) {
+  } else if (location_.keys.are_given()) {
     const auto time = amazon_time();
     request.headers
-        = sign({.url = url, .region = place_.region, .time = time, .keys = place_.keys});
+        = sign({.url = url, .region = location_.region, .time = time, .keys = location_.keys});
   }
   return request;
 }
 
 Result<> Bucket::read(const std::string& key, const Sink& sink) {
-  auto url = place_.object(key);
-  if (is_google_ && !place_.version.empty()) url.query = "generation=" + place_.version;
+  auto url = location_.object(key);
+  if (is_google_ && !location_.version.empty()) url.query = "generation=" + location_.version;
   const auto answer = NOMAD_TRY(transfers_->get(request(url), sink));
   if (!answer.is_success()) return bad_response(answer);
   return {};
 }
 
 Result<S3List> Bucket::list(std::string_view marker) {
-  auto asked = request(place_.listing(marker));
+  auto asked = request(location_.listing(marker));
   const auto xml = NOMAD_TRY(transfers_->get_text(std::move(asked)));
   return parse_s3_list(xml);
 }
 
 Result<bool> Bucket::is_directory() {
-  if (place_.key.ends_with('/')) return true;
+  if (location_.key.ends_with('/')) return true;
   const auto found = list({});
   if (!found) return false;  // Who may read an object may not always list them; reading will tell.
   for (const auto& key : found->keys)
-    if (key == place_.key) return false;
-  return std::ranges::any_of(found->keys,
-                             [this](const auto& key) { return key.starts_with(place_.key + "/"); });
+    if (key == location_.key) return false;
+  return std::ranges::any_of(
+      found->keys, [this](const auto& key) { return key.starts_with(location_.key + "/"); });
 }
 
 Result<> Bucket::each(
     const std::function<Result<>(const std::string& key, const std::string& path)>& take) {
-  const auto above = place_.key.ends_with('/') ? place_.key : place_.key + "/";
+  const auto above = location_.key.ends_with('/') ? location_.key : location_.key + "/";
   std::size_t count = 0;
   for (std::string marker;;) {
     const auto found = NOMAD_TRY(list(marker));
@@ -206,7 +207,7 @@ Result<> Bucket::each(
   }
   if (count == 0)
     return Error{Errc::unavailable,
-                 "no objects below \"" + above + "\" in the bucket \"" + place_.bucket + "\""};
+                 "no objects below \"" + above + "\" in the bucket \"" + location_.bucket + "\""};
   return {};
 }
 

@@ -33,7 +33,7 @@ public:
   Result<bool> is_directory();
 
   /// The object that the source names.
-  Result<> read(const Sink& sink) { return read(place_.key, sink); }
+  Result<> read(const Sink& sink) { return read(location_.key, sink); }
 
   Result<> read(const std::string& key, const Sink& sink);
 
@@ -43,12 +43,12 @@ public:
       const std::function<Result<>(const std::string& key, const std::string& path)>& take);
 
 private:
-  Bucket(BucketLocation place,
+  Bucket(BucketLocation location,
          bool is_google,
          Transfers& transfers,
          Deadline deadline,
          std::uint64_t max_bytes)
-      : place_{std::move(place)},
+      : location_{std::move(location)},
         is_google_{is_google},
         transfers_{&transfers},
         deadline_{deadline},
@@ -58,7 +58,7 @@ private:
   Result<S3List> list(std::string_view marker);
   Request request(const Url& url) const;
 
-  BucketLocation place_;
+  BucketLocation location_;
   bool is_google_;
   Transfers* transfers_;
   Deadline deadline_;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t longest_file = std::size_t{1} << 20U;
 
 /// The file that the environment names; empty: none.
-std::string place_of(const char* variable, std::string_view below_home) {
+std::string location_of(const char* variable, std::string_view below_home) {
   if (const char* const file = std::getenv(variable); file != nullptr && *file != '\0') return file;
   const char* const home = std::getenv("HOME");
   if (home == nullptr || *home == '\0') return {};
@@ -50,7 +50,7 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
 }
 
 Result<> read_logins(const Source& source, Credentials& into) {
-  const auto path = place_of("NETRC", ".netrc");
+  const auto path = location_of("NETRC", ".netrc");
   if (path.empty()) return {};
   const auto text = NOMAD_TRY(read_file(path).within("netrc"));
   if (!text) return {};
@@ -66,9 +66,9 @@ Result<> read_logins(const Source& source, Credentials& into) {
 }
 
 Result<> read_profile(const Source& source, Credentials& into) {
-  const auto place = find_s3(source.url);
-  if (!place || place->profile.empty() || place->keys.are_given()) return {};
-  const auto path = place_of("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
+  const auto location = find_s3(source.url);
+  if (!location || location->profile.empty() || location->keys.are_given()) return {};
+  const auto path = location_of("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
   const auto text = path.empty() ? std::optional<std::string>{}
                                  : NOMAD_TRY(read_file(path).within("aws_profile"));
   if (!text)
@@ -77,7 +77,7 @@ Result<> read_profile(const Source& source, Credentials& into) {
         "aws_profile: there is no file of credentials; name one by "
         "AWS_SHARED_CREDENTIALS_FILE or HOME in the agent's environment and let that in by "
         "client.artifact.set_environment_variables"};
-  into.profile = NOMAD_TRY(find_profile(*text, place->profile).within(path));
+  into.profile = NOMAD_TRY(find_profile(*text, location->profile).within(path));
   return {};
 }
 

@@ -124,35 +124,35 @@ Url BucketLocation::listing(std::string_view marker) const {
 }
 
 Result<BucketLocation> find_s3(const Url& url) {
-  BucketLocation place;
+  BucketLocation location;
   const auto query = UrlQuery::parse(url.query);
-  place.version = query.get("version");
-  place.endpoint.scheme = url.scheme;
-  place.endpoint.host = url.host;
+  location.version = query.get("version");
+  location.endpoint.scheme = url.scheme;
+  location.endpoint.host = url.host;
   const auto host = url.host_name();
   const auto labels = split(host, '.');
   const bool is_amazon = host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn");
   if (is_amazon && labels.size() > 3 && labels[0] != "s3") {  // The bucket is in the name.
-    place.bucket = labels[0];
-    place.region = labels.size() == 4 ? region_of(labels[1]) : std::string{labels[2]};
-    if (place.region.empty()) place.region = "us-east-1";
-    place.key = percent_decode(std::string_view{url.path}.substr(url.path.empty() ? 0 : 1));
+    location.bucket = labels[0];
+    location.region = labels.size() == 4 ? region_of(labels[1]) : std::string{labels[2]};
+    if (location.region.empty()) location.region = "us-east-1";
+    location.key = percent_decode(std::string_view{url.path}.substr(url.path.empty() ? 0 : 1));
   } else {
     auto [bucket, key] = NOMAD_TRY(split_bucket(url.path));
-    place.endpoint.path = "/" + percent_encode(bucket);
-    place.bucket = std::move(bucket);
-    place.key = std::move(key);
-    place.region = !is_amazon           ? std::string{query.get("region")}
-                   : labels.size() == 3 ? region_of(labels[0])
-                                        : std::string{labels[1]};
-    if (place.region.empty()) place.region = "us-east-1";
+    location.endpoint.path = "/" + percent_encode(bucket);
+    location.bucket = std::move(bucket);
+    location.key = std::move(key);
+    location.region = !is_amazon           ? std::string{query.get("region")}
+                      : labels.size() == 3 ? region_of(labels[0])
+                                           : std::string{labels[1]};
+    if (location.region.empty()) location.region = "us-east-1";
   }
-  if (place.bucket.empty() || place.key.empty()) return not_s3();
-  place.keys = {.id = std::string{query.get("aws_access_key_id")},
-                .secret = std::string{query.get("aws_access_key_secret")},
-                .token = std::string{query.get("aws_access_token")}};
-  place.profile = query.get("aws_profile");
-  return place;
+  if (location.bucket.empty() || location.key.empty()) return not_s3();
+  location.keys = {.id = std::string{query.get("aws_access_key_id")},
+                   .secret = std::string{query.get("aws_access_key_secret")},
+                   .token = std::string{query.get("aws_access_token")}};
+  location.profile = query.get("aws_profile");
+  return location;
 }
 
 Headers sign(const Signing& request) {

@@ -20,7 +20,7 @@ using access::RuleValue;
 constexpr std::size_t longest_message = 1'024;
 
 Error misread(std::string_view text, std::uint32_t at, std::string_view what) {
-  return {Errc::invalid_argument, fmt::format("At {}: {}", access::place_of(text, at), what)};
+  return {Errc::invalid_argument, fmt::format("At {}: {}", access::position_of(text, at), what)};
 }
 
 /// A setting of a rule, which must be a text and there once.
@@ -139,7 +139,7 @@ Result<> AdmissionRules::add(std::uint32_t at,
         text, at,
         fmt::format("the message of rule {} has more than {} bytes", quote(name), longest_message));
   const auto within
-      = fmt::format("At {}: the condition of rule {}", access::place_of(text, at), quote(name));
+      = fmt::format("At {}: the condition of rule {}", access::position_of(text, at), quote(name));
   auto filter = query::Filter::compile(trim(*condition));
   if (!filter) return filter.error().within(within);
   if (const auto compiled = filter->check_patterns(); !compiled)

@@ -25,7 +25,7 @@ using query::Expression;
 using query::MatchOp;
 
 /// What a path leads to. `value` and `fields` null: it may be anything.
-struct Place {
+struct Location {
   const ValuePlan* value = nullptr;  ///< Null of the objects that a condition sees by themselves.
   const StructPlan* fields = nullptr;
   bool may_be_null = false;
@@ -40,7 +40,7 @@ Error unknown_name(std::string_view name,
   return {Errc::invalid_argument, text};
 }
 
-Place place_of_value(const ValuePlan& value) {
+Location place_of_value(const ValuePlan& value) {
   const auto* plan = &value;
   while (plan->shape == Shape::optional)
     plan = plan->element;
@@ -49,7 +49,7 @@ Place place_of_value(const ValuePlan& value) {
   return {plan, is_object ? plan->fields : nullptr, is_object || plan != &value};
 }
 
-Place place_of_plain(Shape shape) {
+Location place_of_plain(Shape shape) {
   static const auto make = [](Shape of) {
     ValuePlan plan;
     plan.shape = of;
@@ -152,9 +152,9 @@ bool is_literal_of(Shape shape, const std::string& text) {
 }
 
 /// Whether the operator of `match` can be asked of what its selector leads to, and of its literal.
-Result<> check_operation(const Expression& match, const Place& place) {
-  if (place.value == nullptr && place.fields == nullptr) return {};
-  const auto shape = place.value != nullptr ? place.value->shape : Shape::object;
+Result<> check_operation(const Expression& match, const Location& location) {
+  if (location.value == nullptr && location.fields == nullptr) return {};
+  const auto shape = location.value != nullptr ? location.value->shape : Shape::object;
   const auto told = [&](std::string_view what) {
     return Error{
         Errc::invalid_argument,
@@ -175,14 +175,14 @@ Result<> check_operation(const Expression& match, const Place& place) {
     case MatchOp::not_in: {
       if (is_text(shape) || shape == Shape::map) return {};
       if (shape != Shape::list) return unfit();
-      const auto element = place_of_value(*place.value->element);
+      const auto element = place_of_value(*location.value->element);
       if (element.value == nullptr) return {};
       if (!is_single(element.value->shape)) return unfit();
       return compared(element.value->shape);
     }
     case MatchOp::is_empty:
     case MatchOp::is_not_empty:
-      if (place.may_be_null || shape == Shape::list) return {};
+      if (location.may_be_null || shape == Shape::list) return {};
       if (shape == Shape::object || (is_single(shape) && !is_text(shape))) return unfit();
       return {};
     case MatchOp::matches:
@@ -197,19 +197,19 @@ class NameCheck {
 public:
   Result<> check(const Expression& node) {
     if (node.kind == Expression::Kind::match) {
-      const auto asked = place_of(node.selector.path);
+      const auto asked = location_of(node.selector.path);
       if (!asked.error.what.empty()) return asked.error;
-      return check_operation(node, asked.place);
+      return check_operation(node, asked.location);
     }
     if (node.kind != Expression::Kind::any && node.kind != Expression::Kind::all) {
       if (node.left) NOMAD_TRY(check(*node.left));
       return node.right ? check(*node.right) : Result<>{};
     }
-    const auto over = place_of(node.selector.path);
+    const auto over = location_of(node.selector.path);
     if (!over.error.what.empty()) return over.error;
-    NOMAD_TRY(check_elements(node, over.place));
+    NOMAD_TRY(check_elements(node, over.location));
     const auto outer = locals_.size();
-    name_element(node, over.place);
+    name_element(node, over.location);
     auto inner = check(*node.left);
     locals_.resize(outer);
     return inner;
@@ -217,16 +217,16 @@ public:
 
 private:
   struct Found {
-    Place place = {};
+    Location location = {};
     Error error = {Errc::invalid_argument, {}};
   };
 
   struct Local {
     std::string name;
-    Place place;
+    Location location;
   };
 
-  static Result<> check_elements(const Expression& node, const Place& over) {
+  static Result<> check_elements(const Expression& node, const Location& over) {
     if (over.fields != nullptr
         || (over.value != nullptr && over.value->shape != Shape::list
             && over.value->shape != Shape::map))
@@ -240,21 +240,21 @@ private:
     return {};
   }
 
-  void name_element(const Expression& node, const Place& over) {
+  void name_element(const Expression& node, const Location& over) {
     const bool is_map = over.value != nullptr && over.value->shape == Shape::map;
     const bool is_list = over.value != nullptr && over.value->shape == Shape::list;
-    const auto element = is_map || is_list ? place_of_value(*over.value->element) : Place{};
+    const auto element = is_map || is_list ? place_of_value(*over.value->element) : Location{};
     const auto key = place_of_plain(Shape::text);
     const auto index = place_of_plain(Shape::signed_number);
     locals_.push_back({node.element_name, is_map ? key : element});
-    locals_.push_back({node.index_name, is_map ? key : is_list ? index : Place{}});
+    locals_.push_back({node.index_name, is_map ? key : is_list ? index : Location{}});
     locals_.push_back({node.value_name, element});
   }
 
-  Found place_of(const std::vector<std::string>& path) const {
+  Found location_of(const std::vector<std::string>& path) const {
     for (auto local = locals_.rbegin(); local != locals_.rend(); ++local)
       if (!path.empty() && !local->name.empty() && local->name == path[0])
-        return below(local->place, path);
+        return below(local->location, path);
     static const StructPlan& job = object::plan_of(capnp::Schema::from<schema::Job>());
     static const StructPlan& ns = object::plan_of(capnp::Schema::from<schema::Namespace>());
     static const StructPlan& request
@@ -267,7 +267,7 @@ private:
                                   {"job", "namespace", "caller"})};
   }
 
-  static Found below(Place at, const std::vector<std::string>& path) {
+  static Found below(Location at, const std::vector<std::string>& path) {
     for (std::size_t i = 1; i < path.size(); ++i) {
       if (at.fields != nullptr) {
         const auto* field = at.fields->find(path[i]);
@@ -292,7 +292,7 @@ private:
                                kind_of(at.value->shape), quote(shorten(path[i])))}};
       }
     }
-    return {.place = at};
+    return {.location = at};
   }
 
   static std::vector<std::string_view> names_of(const StructPlan& plan) {

@@ -6,7 +6,7 @@
 // it found *ineligible*; capacity in any other class may help it. An *escaped* one depends on
 // facts outside the class (unique attributes), so any change may help. A system evaluation blocks
 // for one node, one whose namespace has used up its quota for that quota: beside nodes, or alone
-// where all that it lacks is a place in the quota.
+// where all that it lacks is room in the quota.
 //
 // Invariants:
 //   (1) one blocked evaluation for each (job) of service and batch, one for each (job, node) of

@@ -50,7 +50,7 @@ inline FunctionResult text(std::string_view value) {
   return Value::string(value);
 }
 
-/// A number as Go's int. `argument` is the place that the error names, if it names one.
+/// A number as Go's int. `argument` is the position that the error names, if it names one.
 inline Outcome<std::int64_t> to_int(const Value& number,
                                     std::optional<std::size_t> argument = std::nullopt,
                                     std::string_view what = "") {

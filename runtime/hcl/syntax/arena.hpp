@@ -22,7 +22,7 @@ public:
   ~Arena() {
     for (; values_ != nullptr; values_ = values_->before)
       for (std::size_t i = 0; i < values_->count; ++i)
-        std::destroy_at(std::launder(static_cast<Value*>(values_->place(i))));
+        std::destroy_at(std::launder(static_cast<Value*>(values_->slot(i))));
   }
 
   Arena(const Arena&) = delete;
@@ -62,7 +62,7 @@ public:
       chunk->before = values_;
       values_ = chunk;
     }
-    return new (values_->place(values_->count++)) Value{std::move(value)};
+    return new (values_->slot(values_->count++)) Value{std::move(value)};
   }
 
 private:
@@ -71,7 +71,7 @@ private:
 
   /// Room for values, made one after the other.
   struct ValueChunk {
-    void* place(std::size_t i) { return storage + i * sizeof(Value); }
+    void* slot(std::size_t i) { return storage + i * sizeof(Value); }
 
     ValueChunk* before = nullptr;
     std::size_t count = 0;

@@ -123,8 +123,8 @@ std::string render(const Diagnostic& diagnostic, const RenderOptions& options) {
   const std::string_view bold = options.color ? "\033[1m" : "";
   const std::string_view plain = options.color ? "\033[0m" : "";
   std::string out;
-  const std::string place = diagnostic.subject ? diagnostic.subject->to_string() : "<nil>";
-  out.append(bold).append(place).append(": ").append(plain);
+  const std::string location = diagnostic.subject ? diagnostic.subject->to_string() : "<nil>";
+  out.append(bold).append(location).append(": ").append(plain);
   out.append(accent).append(diagnostic.summary).append(plain);
   out.append("; ").append(diagnostic.detail).append("\n");
   if (!diagnostic.subject || diagnostic.source_line.empty()) return out;

@@ -21,7 +21,7 @@ struct Diagnostic {
   Severity severity = Severity::error;
   std::string summary;
   std::string detail;
-  /// The construct at fault; absent for mistakes without a place ("<nil>" in the one-line form).
+  /// The construct at fault; absent for mistakes without a location ("<nil>" in the one-line form).
   std::optional<Range> subject;
   /// A wider range worth showing around the subject.
   std::optional<Range> context;
@@ -40,7 +40,7 @@ using Diagnostics = std::vector<Diagnostic>;
 /// An error at `span` of `source`, with the source line filled in.
 Diagnostic error_at(const Source& source, Span span, std::string summary, std::string detail);
 
-/// An error without a place.
+/// An error without a location.
 Diagnostic error_without_place(std::string summary, std::string detail);
 
 bool has_errors(const Diagnostics& diagnostics);

@@ -105,7 +105,7 @@ private:
 
   struct Items {
     std::vector<AttributeNode> attributes;
-    std::map<std::string_view, std::size_t> places;                ///< Of the attributes.
+    std::map<std::string_view, std::size_t> positions;             ///< Of the attributes.
     std::map<std::size_t, std::vector<const Expression*>> united;  ///< Elements of several lists.
     std::vector<const BlockNode*> blocks;
   };
@@ -119,8 +119,8 @@ private:
       item(items, depth);
       take(',');
     }
-    for (const auto& [place, elements] : items.united) {
-      auto& list = items.attributes[place];
+    for (const auto& [position, elements] : items.united) {
+      auto& list = items.attributes[position];
       list.expr = tuple(elements, as<TupleExpr>(*list.expr).open, list.expr->span);
     }
     BodyNode body;
@@ -156,20 +156,21 @@ private:
     attribute.equals = equals_span;
     attribute.expr = value(depth);
     attribute.span = since(keys.front().span.begin);
-    const auto [place, is_new] = items.places.emplace(attribute.name, items.attributes.size());
+    const auto [position, is_new]
+        = items.positions.emplace(attribute.name, items.attributes.size());
     if (is_new) return items.attributes.push_back(attribute);
-    unite(items, place->second, attribute.expr);
-    items.attributes[place->second] = attribute;
+    unite(items, position->second, attribute.expr);
+    items.attributes[position->second] = attribute;
   }
 
   /// What was set before is followed by `later`, if both are lists.
-  static void unite(Items& items, std::size_t place, const Expression* later) {
-    const auto* before = items.attributes[place].expr;
+  static void unite(Items& items, std::size_t position, const Expression* later) {
+    const auto* before = items.attributes[position].expr;
     if (before->kind != ExprKind::tuple || later->kind != ExprKind::tuple) {
-      items.united.erase(place);
+      items.united.erase(position);
       return;
     }
-    auto& elements = items.united[place];
+    auto& elements = items.united[position];
     const auto first = as<TupleExpr>(*before).elements;
     const auto second = as<TupleExpr>(*later).elements;
     if (elements.empty()) elements.assign(first.begin(), first.end());

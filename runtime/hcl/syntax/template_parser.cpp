@@ -63,7 +63,7 @@ private:
     return part;
   }
 
-  std::string place(Span span) const { return in_.source().range(span).to_string(); }
+  std::string position(Span span) const { return in_.source().range(span).to_string(); }
 
   const Expression* text_node(const std::vector<const Expression*>& parts) {
     TemplateExpr node{};
@@ -114,7 +114,7 @@ private:
     const Span end = peek().span;
     if (!given_up_)
       in_.error(end, "Unexpected end of template",
-                "The " + std::string{name} + " directive at " + place(open)
+                "The " + std::string{name} + " directive at " + position(open)
                     + " is missing its corresponding end" + std::string{name} + " directive.");
     return in_.placeholder(end);
   }
@@ -144,11 +144,11 @@ private:
       }
       if (close.kind == Kind::else_)
         in_.error(close.span, "Unexpected else directive",
-                  "Already in the else clause for the if started at " + place(open.span) + ".");
+                  "Already in the else clause for the if started at " + position(open.span) + ".");
       else
-        in_.error(close.span,
-                  "Unexpected " + std::string{directive_name(close.kind)} + " directive",
-                  "Expecting an endif directive for the if started at " + place(open.span) + ".");
+        in_.error(
+            close.span, "Unexpected " + std::string{directive_name(close.kind)} + " directive",
+            "Expecting an endif directive for the if started at " + position(open.span) + ".");
       return in_.placeholder(close.span);
     }
     if (branches[0].empty())
@@ -183,7 +183,7 @@ private:
         in_.error(close.span,
                   "Unexpected " + std::string{directive_name(close.kind)} + " directive",
                   "Expecting an endfor directive corresponding to the for directive at "
-                      + place(open.span) + ".");
+                      + position(open.span) + ".");
       return in_.placeholder(close.span);
     }
     if (content.empty())

@@ -1,5 +1,6 @@
-// TokenReader: the tokens of a text, the place in them, what was wrong so far, and the nodes made.
-// All that the parsers of bodies, expressions and templates share; they themselves hold no state.
+// TokenReader: the tokens of a text, the position in them, what was wrong so far, and the nodes
+// made. All that the parsers of bodies, expressions and templates share; they themselves hold no
+// state.
 //
 // It follows the reference implementation in what is reported and how it goes on after an error,
 // because users compare the messages: after the first recovery, complaints about unexpected tokens

@@ -35,11 +35,11 @@ ssize_t send_with(int socket, std::string_view bytes, const std::vector<UniqueFd
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = CMSG_LEN(size);
-    auto* place = CMSG_DATA(head);
+    auto* location = CMSG_DATA(head);
     for (const UniqueFd& descriptor : descriptors) {
       int number = descriptor.get();
-      std::memcpy(place, &number, sizeof number);
-      place += sizeof number;
+      std::memcpy(location, &number, sizeof number);
+      location += sizeof number;
     }
   }
   return ::sendmsg(socket, &message, MSG_NOSIGNAL);

@@ -149,8 +149,8 @@ bool open_sources(Isolation::Reader isolation,
 
 bool change_root(Isolation::Reader isolation, const UniqueFd& tree, EnterFailure& failure) {
   const char* path = isolation.getRoot().cStr();
-  const UniqueFd place{::open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (!place || !attach(tree, place)) return failure.of("mounting", path);
+  const UniqueFd location{::open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  if (!location || !attach(tree, location)) return failure.of("mounting", path);
   if (::fchdir(tree.get()) != 0) return failure.of("entering", path);
   if (isolation.getPivot()) {
     // The old root comes to lie on the new one, and is taken off.
@@ -205,8 +205,8 @@ bool carry_out(Mount::Reader mount, UniqueFd source, int root, EnterFailure& fai
       [[fallthrough]];
     case Mount::Kind::BIND:
     case Mount::Kind::OVERLAY: {
-      const UniqueFd place = make_beneath(root, target, is_directory(source.get()));
-      return (place && attach(source, place)) || failure.of("mounting", target);
+      const UniqueFd location = make_beneath(root, target, is_directory(source.get()));
+      return (location && attach(source, location)) || failure.of("mounting", target);
     }
     case Mount::Kind::LINK:
       return make_link(mount, root) || failure.of("linking", target);
@@ -246,22 +246,22 @@ bool enter_root(Isolation::Reader isolation, EnterFailure& failure) {
   return true;
 }
 
-bool open_place(pid_t task,
-                Isolation::Reader isolation,
-                TaskIsolation& place,
-                EnterFailure& failure) {
+bool open_location(pid_t task,
+                   Isolation::Reader isolation,
+                   TaskIsolation& location,
+                   EnterFailure& failure) {
   const std::string names = "/proc/" + std::to_string(task) + "/ns/";
-  place.mounts.reset(::open((names + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!place.mounts) return failure.of("opening", (names + "mnt").c_str());
+  location.mounts.reset(::open((names + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!location.mounts) return failure.of("opening", (names + "mnt").c_str());
   if (!isolation.getPrivateIpc()) return true;
-  place.ipc.reset(::open((names + "ipc").c_str(), O_RDONLY | O_CLOEXEC));
-  return place.ipc || failure.of("opening", (names + "ipc").c_str());
+  location.ipc.reset(::open((names + "ipc").c_str(), O_RDONLY | O_CLOEXEC));
+  return location.ipc || failure.of("opening", (names + "ipc").c_str());
 }
 
-bool join_place(const TaskIsolation& place, EnterFailure& failure) {
-  if (place.ipc && ::setns(place.ipc.get(), CLONE_NEWIPC) != 0)
+bool join_location(const TaskIsolation& location, EnterFailure& failure) {
+  if (location.ipc && ::setns(location.ipc.get(), CLONE_NEWIPC) != 0)
     return failure.of("entering", "the task's IPC namespace");
-  if (place.mounts && ::setns(place.mounts.get(), CLONE_NEWNS) != 0)
+  if (location.mounts && ::setns(location.mounts.get(), CLONE_NEWNS) != 0)
     return failure.of("entering", "the task's mount namespace");
   return true;
 }

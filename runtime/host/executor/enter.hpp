@@ -34,12 +34,12 @@ struct TaskIsolation {
   UniqueFd ipc;
 };
 
-bool open_place(pid_t task,
-                schema::executor::Isolation::Reader isolation,
-                TaskIsolation& place,
-                EnterFailure& failure);
+bool open_location(pid_t task,
+                   schema::executor::Isolation::Reader isolation,
+                   TaskIsolation& location,
+                   EnterFailure& failure);
 
-bool join_place(const TaskIsolation& place, EnterFailure& failure);
+bool join_location(const TaskIsolation& location, EnterFailure& failure);
 
 /// The keys that the agent's session holds are no longer the process's. Kernels without keys have
 /// nothing to do.

@@ -43,7 +43,7 @@ LaunchError cannot_start(const std::string& why) {
 
 // A bare name is looked up; a path is taken as it is, by the child, in its directory.
 bool find(schema::executor::Exec::Reader exec,
-          schema::executor::Start::Reader place,
+          schema::executor::Start::Reader location,
           Program& program,
           LaunchError& error) {
   for (auto word : exec.getCommand())
@@ -54,19 +54,19 @@ bool find(schema::executor::Exec::Reader exec,
   }
   program.directory = exec.getDirectory().cStr();
   if (program.directory.empty())
-    program.directory = place.hasIsolation() ? "/" : place.getTaskDirectory().cStr();
+    program.directory = location.hasIsolation() ? "/" : location.getTaskDirectory().cStr();
   const std::string& name = program.arguments.front();
   if (name.find('/') != std::string::npos) {
     program.path = name;
     return true;
   }
   program.missing = "exec: \"" + name + "\": executable file not found in $PATH";
-  if (place.hasIsolation()) {
+  if (location.hasIsolation()) {
     // It is looked for where the task's files are.
-    program.candidates = paths_of(name, place.getSearchPath().cStr());
+    program.candidates = paths_of(name, location.getSearchPath().cStr());
     return true;
   }
-  program.path = find_in_path(name, place.getSearchPath().cStr());
+  program.path = find_in_path(name, location.getSearchPath().cStr());
   if (program.path.empty()) error = cannot_start(program.missing);
   return !program.path.empty();
 }
@@ -77,9 +77,9 @@ UniqueFd duplicate(const UniqueFd& descriptor) {
 
 // The task's own terminals, so that the command finds its one below /dev/pts. Whoever is root in a
 // task may have put anything there: what is no such device is not taken.
-UniqueFd open_master(schema::executor::Start::Reader place, pid_t task) {
+UniqueFd open_master(schema::executor::Start::Reader location, pid_t task) {
   constexpr int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
-  if (place.hasIsolation()) {
+  if (location.hasIsolation()) {
     const std::string path = "/proc/" + std::to_string(task) + "/root";
     const UniqueFd root{::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
     open_how how{};
@@ -97,18 +97,18 @@ UniqueFd open_master(schema::executor::Start::Reader place, pid_t task) {
   return UniqueFd{::posix_openpt(flags)};
 }
 
-bool open_terminal(schema::executor::Start::Reader place,
+bool open_terminal(schema::executor::Start::Reader location,
                    pid_t task,
                    Program& program,
                    std::vector<UniqueFd>& ends) {
-  UniqueFd master = open_master(place, task);
+  UniqueFd master = open_master(location, task);
   if (!master || ::unlockpt(master.get()) != 0) return false;
   // Not by its name, which may mean another terminal, or none, where the task lives.
   UniqueFd terminal{::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)};
   if (!terminal) return false;
   // The command may want to open its terminal again. Who is not root owns it already.
-  if (place.hasUser() && ::geteuid() == 0
-      && ::fchown(terminal.get(), place.getUser().getUid(), static_cast<gid_t>(-1)) != 0)
+  if (location.hasUser() && ::geteuid() == 0
+      && ::fchown(terminal.get(), location.getUser().getUid(), static_cast<gid_t>(-1)) != 0)
     return false;
   program.terminal = true;
   program.input = duplicate(terminal);
@@ -165,7 +165,7 @@ void ExecSessions::remember(schema::executor::Start::Reader start) {
   }
   capnp::MallocMessageBuilder builder;  // without what was left out
   builder.setRoot(root.asReader());
-  place_ = capnp::messageToFlatArray(builder);
+  location_ = capnp::messageToFlatArray(builder);
 }
 
 std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
@@ -177,11 +177,11 @@ std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
     return {};
   }
   capnp::ReaderOptions options;
-  options.traversalLimitInWords = 4 * place_.size() + 1024;
-  capnp::FlatArrayMessageReader reader{place_, options};
-  auto place = reader.getRoot<schema::executor::Start>();
+  options.traversalLimitInWords = 4 * location_.size() + 1024;
+  capnp::FlatArrayMessageReader reader{location_, options};
+  auto location = reader.getRoot<schema::executor::Start>();
   Program program;
-  if (!find(exec, place, program, error)) return {};
+  if (!find(exec, location, program, error)) return {};
 
   std::vector<UniqueFd> ends;
   int pair[2];
@@ -191,7 +191,7 @@ std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
   }
   Session session{0, UniqueFd{pair[0]}};
   ends.emplace_back(pair[1]);
-  if (!(exec.getTty() ? open_terminal(place, task, program, ends) : open_pipes(program, ends))) {
+  if (!(exec.getTty() ? open_terminal(location, task, program, ends) : open_pipes(program, ends))) {
     error = {std::string{exec.getTty() ? "failed to open a tty: " : "failed to set command io: "}
                  + reason(errno),
              0};
@@ -205,7 +205,7 @@ std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
     return {};
   }
   std::string path = program.path;
-  session.pid = launch_in(place, task, std::move(program), error);
+  session.pid = launch_in(location, task, std::move(program), error);
   if (session.pid == 0) {
     if (error.executing) error.what = "fork/exec " + path;
     if (error.error_number != 0) error.what += ": " + reason(error.error_number);

@@ -56,7 +56,7 @@ private:
     UniqueFd socket;
   };
 
-  kj::Array<capnp::word> place_;  ///< A start message, flat; kept small: it stays for ever.
+  kj::Array<capnp::word> location_;  ///< A start message, flat; kept small: it stays for ever.
   std::vector<Session> sessions_;
 };
 

@@ -103,7 +103,7 @@ std::optional<Executor::Clock::time_point> Executor::leaves() const {
 void Executor::on_time() {
   auto now = Clock::now();
   if (const auto leave = leaves(); leave && now >= *leave) phase_ = Phase::finished;
-  if (now >= next_look_) look_at_place(now);
+  if (now >= next_look_) look_at_location(now);
   if (kill_at_ && now >= *kill_at_) {
     kill_at_ = now + kill_again;  // until the main process is gone
     containment_.kill_all();
@@ -111,7 +111,7 @@ void Executor::on_time() {
   if (phase_ == Phase::ending) go_on_ending();
 }
 
-void Executor::look_at_place(Clock::time_point now) {
+void Executor::look_at_location(Clock::time_point now) {
   next_look_ = now + place_interval;
 
   struct stat status {};

@@ -61,7 +61,7 @@ private:
   int timeout_ms() const;
   std::optional<Clock::time_point> leaves() const;
   void on_time();
-  void look_at_place(Clock::time_point now);
+  void look_at_location(Clock::time_point now);
   void on_event(int descriptor);
   void accept_client();
   void read_client(Client& client);
@@ -104,7 +104,7 @@ private:
   std::optional<Clock::time_point> kill_at_;      ///< End of a stop's grace.
   Clock::time_point alone_since_ = Clock::now();  ///< If nobody is connected.
   Clock::time_point ending_since_;
-  Clock::time_point next_look_ = Clock::now();  ///< At the place.
+  Clock::time_point next_look_ = Clock::now();  ///< At the location.
   bool deserted_ = false;                       ///< It has lost its place.
 };
 

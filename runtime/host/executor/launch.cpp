@@ -39,7 +39,7 @@ struct Plan {
   UniqueFd network;
   std::optional<schema::executor::Isolation::Reader> isolation;
   bool is_beside = false;  // a command that enters the task's place, instead of making it
-  TaskIsolation place;     // of that
+  TaskIsolation location;  // of that
   UniqueFd report;         // the parent's end
   UniqueFd pids, own_pids;
   std::vector<std::pair<int, rlimit>> limits;
@@ -148,7 +148,8 @@ const char* find_in_place(const Plan& plan, int report) {
   ::umask(022);  // also for what a root of its own needs
   EnterFailure failure;
   if (plan.isolation
-      && !(plan.is_beside ? join_place(plan.place, failure) : enter_root(*plan.isolation, failure)))
+      && !(plan.is_beside ? join_location(plan.location, failure)
+                          : enter_root(*plan.isolation, failure)))
     fail_with(report, isolate, failure);
   if (plan.isolation) leave_keys();
   // Not before: what is above has the executor's share of a busy processor, not the
@@ -318,16 +319,16 @@ pid_t spawn(Plan& plan, schema::executor::Start::Reader start, int report, Launc
   return child;
 }
 
-bool open_isolation(schema::executor::Start::Reader place,
+bool open_isolation(schema::executor::Start::Reader location,
                     pid_t beside,
                     Plan& plan,
                     LaunchError& error) {
-  if (!place.hasIsolation()) return true;
-  plan.isolation = place.getIsolation();
+  if (!location.hasIsolation()) return true;
+  plan.isolation = location.getIsolation();
   plan.is_beside = beside != 0;
   if (!plan.is_beside) return true;
   EnterFailure failure;
-  if (!open_place(beside, *plan.isolation, plan.place, failure)) {
+  if (!open_location(beside, *plan.isolation, plan.location, failure)) {
     error = {failure.what, failure.error_number};
     return false;
   }
@@ -407,8 +408,8 @@ Launched launch(schema::executor::Start::Reader start, LaunchError& error) {
   Program program;
   if (start.hasIsolation()) {
     program.directory = "/";
-    for (auto place : start.getIsolation().getPrograms())
-      program.candidates.emplace_back(place.cStr());
+    for (auto location : start.getIsolation().getPrograms())
+      program.candidates.emplace_back(location.cStr());
     program.missing = std::string{"file "} + start.getCommand().cStr() + " not found under path";
     if (program.candidates.empty()) error = {program.missing, 0};
     if (program.candidates.empty()) return {};
@@ -427,21 +428,21 @@ Launched launch(schema::executor::Start::Reader start, LaunchError& error) {
   return launched;
 }
 
-pid_t launch_in(schema::executor::Start::Reader place,
+pid_t launch_in(schema::executor::Start::Reader location,
                 pid_t beside,
                 Program program,
                 LaunchError& error) {
   Plan plan;
   plan.program = std::move(program);
-  if (!open_cgroups(place, plan, error) || !open_network(place, beside, plan, error)
-      || !open_isolation(place, beside, plan, error))
+  if (!open_cgroups(location, plan, error) || !open_network(location, beside, plan, error)
+      || !open_isolation(location, beside, plan, error))
     return 0;
-  take_identity_of(place, plan);
+  take_identity_of(location, plan);
   for (std::string& argument : plan.program.arguments)
     plan.arguments.push_back(argument.data());
   if (beside == 0) plan.arguments.front() = nullptr;  // the program's path, once it is known
   plan.arguments.push_back(nullptr);
-  for (auto variable : place.getEnvironment())
+  for (auto variable : location.getEnvironment())
     plan.environment.push_back(const_cast<char*>(variable.cStr()));
   plan.environment.push_back(nullptr);
 
@@ -450,7 +451,7 @@ pid_t launch_in(schema::executor::Start::Reader place,
     error = {"cannot make a pipe", errno};
     return 0;
   }
-  pid_t child = spawn(plan, place, report_end.get(), error);
+  pid_t child = spawn(plan, location, report_end.get(), error);
   if (child < 0) return 0;
   report_end.reset();
   ChildError failure;

@@ -58,7 +58,7 @@ Launched launch(schema::executor::Start::Reader start, LaunchError& error);
 /// Runs a program with the environment, cgroups, namespaces, limits and user of `place`. Returns
 /// as `launch` does: the pid, or 0 and `error`. `beside` is a process of the task, whose namespaces
 /// it then has; 0 when it is the task itself.
-pid_t launch_in(schema::executor::Start::Reader place,
+pid_t launch_in(schema::executor::Start::Reader location,
                 pid_t beside,
                 Program program,
                 LaunchError& error);

@@ -81,9 +81,9 @@ void describe_networks(const FingerprintOptions& options,
   std::vector<NetworkResource> ordinary, link_local;
   for (const InterfaceAddress& address : addresses) {
     if (address.interface != default_interface) continue;
-    auto& place = is_link_local(address.address) ? link_local : ordinary;
-    place.push_back({"host", default_interface, address.address + (address.ipv6 ? "/128" : "/32"),
-                     address.address, speed});
+    auto& position = is_link_local(address.address) ? link_local : ordinary;
+    position.push_back({"host", default_interface,
+                        address.address + (address.ipv6 ? "/128" : "/32"), address.address, speed});
   }
   auto chosen = choose(std::move(ordinary), std::move(link_local), options.disallow_link_local);
   if (!chosen.empty()) facts.attributes["unique.network.ip-address"] = chosen.front().ip;
@@ -94,9 +94,9 @@ void describe_networks(const FingerprintOptions& options,
     for (const InterfaceAddress& address : addresses) {
       if (address.interface != interface.name) continue;
       for (const std::string& alias : aliases_of(options, default_interface, address)) {
-        auto& place = is_link_local(address.address) ? near : far;
-        place.push_back({address.ipv6 ? "ipv6" : "ipv4", alias, address.address,
-                         reserved_ports_of(options, alias)});
+        auto& position = is_link_local(address.address) ? near : far;
+        position.push_back({address.ipv6 ? "ipv6" : "ipv4", alias, address.address,
+                            reserved_ports_of(options, alias)});
       }
     }
     auto used = choose(std::move(far), std::move(near), options.disallow_link_local);

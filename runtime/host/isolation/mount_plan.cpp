@@ -122,7 +122,7 @@ private:
          .work = input_.work_directory + '/' + std::to_string(overlays_++)});
   }
 
-  /// Of a link of the host to a place that the task sees, too (/bin to /usr/bin): what a link in
+  /// Of a link of the host to a location that the task sees, too (/bin to /usr/bin): what a link in
   /// the task has to say; else empty. It saves a mount.
   static std::string link_text(const ChrootEntry& entry, const std::vector<ChrootEntry>& all) {
     if (entry.real == entry.source) return {};
@@ -218,13 +218,13 @@ std::string task_path(const std::string& path) {
   return normal;
 }
 
-std::vector<std::string> program_places(const std::string& command) {
+std::vector<std::string> program_locations(const std::string& command) {
   if (command.empty()) return {};
-  std::vector<std::string> places{task_path("local/" + command), task_path(command)};
+  std::vector<std::string> locations{task_path("local/" + command), task_path(command)};
   if (command.find('/') == command.npos)
     for (const char* directory : {"usr/local/bin/", "usr/bin/", "bin/"})
-      places.push_back(task_path(directory + command));
-  return places;
+      locations.push_back(task_path(directory + command));
+  return locations;
 }
 
 std::uint64_t root_attributes(bool allow_set_user_id) {

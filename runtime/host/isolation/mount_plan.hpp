@@ -70,7 +70,7 @@ const std::map<std::string, std::string>& default_chroot_env();
 std::string task_path(const std::string& path);
 
 /// The paths in the task at which Nomad looks for a command, in its order.
-std::vector<std::string> program_places(const std::string& command);
+std::vector<std::string> program_locations(const std::string& command);
 
 /// In the order in which they have to be made. `invalid_argument` for a propagation that there is
 /// not.

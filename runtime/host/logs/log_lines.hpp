@@ -3,7 +3,7 @@
 //   - what it says itself, if it begins with a time of RFC 3339 with its zone (within 64 bytes)
 //   that
 //     fits the file it is in, or now, within an hour;
-//   - else, of what had been written before: its place between the last write to the file before
+//   - else, of what had been written before: its location between the last write to the file before
 //     (of the first file: the task's start) and the last write to its own, as if the task had
 //     written at an even pace;
 //   - else, of what is appended while it is followed: when it was read.

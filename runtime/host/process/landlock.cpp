@@ -74,9 +74,9 @@ Result<Landlock> Landlock::make() {
 }
 
 Result<> Landlock::allow(const std::string& path, Access access) const {
-  const UniqueFd place{::open(path.c_str(), O_PATH | O_CLOEXEC)};
-  if (!place) return {};
-  return allow(place.get(), access).within(path);
+  const UniqueFd location{::open(path.c_str(), O_PATH | O_CLOEXEC)};
+  if (!location) return {};
+  return allow(location.get(), access).within(path);
 }
 
 Result<> Landlock::allow(int descriptor, Access access) const {

@@ -62,7 +62,7 @@ int moved_up(const Child& child, int descriptor) {
   return moved;
 }
 
-/// First out of each other's way, then to their places.
+/// First out of each other's way, then to their locations.
 void place_descriptors(Child& child) {
   child.report = moved_up(child, child.report);
   ::syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_CLOEXEC);

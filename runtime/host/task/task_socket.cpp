@@ -44,26 +44,26 @@ Result<TaskSocket> listen_for_task(const Beneath& root,
                                    std::string_view directory,
                                    const std::string& name,
                                    const FileOwner& owner) {
-  const auto place = NOMAD_TRY(root.open_directory(directory));
+  const auto location = NOMAD_TRY(root.open_directory(directory));
   TaskSocket made{UniqueFd{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)}, 0};
   if (!made.listening || ::fchmod(made.listening.get(), owner_only) != 0) return socket_error(name);
   const auto beside = '.' + name + ".new";
-  const auto path = "/proc/self/fd/" + std::to_string(place.get()) + '/' + beside;
+  const auto path = "/proc/self/fd/" + std::to_string(location.get()) + '/' + beside;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return socket_error(name, ENAMETOOLONG);
   std::memcpy(address.sun_path, path.c_str(), path.size());
-  ::unlinkat(place.get(), beside.c_str(), 0);  // of an agent that was killed
+  ::unlinkat(location.get(), beside.c_str(), 0);  // of an agent that was killed
   if (::bind(made.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address)
       != 0)
     return socket_error(name);
-  auto inode = give(place.get(), beside, owner);
+  auto inode = give(location.get(), beside, owner);
   if (inode
       && (::listen(made.listening.get(), waiting_connections) != 0
-          || ::renameat(place.get(), beside.c_str(), place.get(), name.c_str()) != 0))
+          || ::renameat(location.get(), beside.c_str(), location.get(), name.c_str()) != 0))
     inode = socket_error(name);
   if (!inode) {
-    ::unlinkat(place.get(), beside.c_str(), 0);
+    ::unlinkat(location.get(), beside.c_str(), 0);
     return inode.error();
   }
   made.inode = *inode;
@@ -71,21 +71,22 @@ Result<TaskSocket> listen_for_task(const Beneath& root,
 }
 
 bool is_at(const Beneath& root, std::string_view directory, const std::string& name, ino_t inode) {
-  const auto place = root.open_directory(directory);
+  const auto location = root.open_directory(directory);
 
   struct stat status {};
 
-  return place && ::fstatat(place->get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0
+  return location && ::fstatat(location->get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0
          && S_ISSOCK(status.st_mode) && status.st_ino == inode;
 }
 
 Result<> remove_from_task(const Beneath& root,
                           std::string_view directory,
                           const std::string& name) {
-  const auto place = root.open_directory(directory);
-  if (!place && place.error().code == Errc::not_found) return {};
-  if (!place) return place.error();
-  if (::unlinkat(place->get(), name.c_str(), 0) != 0 && errno != ENOENT) return socket_error(name);
+  const auto location = root.open_directory(directory);
+  if (!location && location.error().code == Errc::not_found) return {};
+  if (!location) return location.error();
+  if (::unlinkat(location->get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return socket_error(name);
   return {};
 }
 

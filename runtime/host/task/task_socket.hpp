@@ -1,9 +1,9 @@
 // TaskSocket: a listening Unix socket in a task's directory, where the task may have put anything.
 //
-// It is made beside its place, gets its owner and mode, listens, and is then renamed over what is
-// there: at no moment may somebody else connect, and no connection is refused. Paths are as long as
-// directories let them be: sun_path only has to hold a name below /proc/self/fd. What a link or a
-// name that was swapped leads to is never changed.
+// It is made beside its location, gets its owner and mode, listens, and is then renamed over what
+// is there: at no moment may somebody else connect, and no connection is refused. Paths are as long
+// as directories let them be: sun_path only has to hold a name below /proc/self/fd. What a link or
+// a name that was swapped leads to is never changed.
 //
 // Calls block on the file system.
 #pragma once

@@ -84,37 +84,38 @@ struct StoredLocation {
   std::optional<std::string_view> task;  ///< nothing for a group's service
 };
 
-void store_service(DraftBlock& service, const StoredLocation& place) {
-  const bool in_group = !place.task;
+void store_service(DraftBlock& service, const StoredLocation& location) {
+  const bool in_group = !location.task;
   service.clear("CheckRestart");
   service.null_if_empty({"Tags", "CanaryTags", "Checks", "TaggedAddresses"});
-  if (!in_group) service.set_default_text("TaskName", *place.task);
+  if (!in_group) service.set_default_text("TaskName", *location.task);
   const std::string_view name = service.text("Name");
   if (name.find("${") != std::string_view::npos)
-    service.set("Name", interpolate_service_name(name, place.job, place.group,
-                                                 place.task.value_or("group")));
+    service.set("Name", interpolate_service_name(name, location.job, location.group,
+                                                 location.task.value_or("group")));
   service.each("Checks", [&](DraftBlock& check) {
     store_check(check, service.text("Name"), service.text("TaskName"), in_group);
   });
   if (const DraftBlock connect = service.child("Connect"))
     service.as<schema::Service>().setConnect(stored_connect(connect));
-  service.set("Namespace", service.text("Provider") == "nomad"    ? place.job_namespace
+  service.set("Namespace", service.text("Provider") == "nomad"    ? location.job_namespace
                            : service.text("Provider") == "consul" ? std::string_view{"default"}
                                                                   : std::string_view{});
 }
 
-void store_scaling(DraftBlock& scaling, const StoredLocation& place, std::int64_t count) {
+void store_scaling(DraftBlock& scaling, const StoredLocation& location, std::int64_t count) {
   for (const FieldName name :
        std::initializer_list<FieldName>{"Namespace", "ID", "CreateIndex", "ModifyIndex"})
     scaling.clear(name);
-  if (place.task) {
-    scaling.set_entries("Target", {{"Group", place.group},
-                                   {"Job", place.job},
-                                   {"Namespace", place.job_namespace},
-                                   {"Task", *place.task}});
+  if (location.task) {
+    scaling.set_entries("Target", {{"Group", location.group},
+                                   {"Job", location.job},
+                                   {"Namespace", location.job_namespace},
+                                   {"Task", *location.task}});
   } else {
     scaling.set_entries(
-        "Target", {{"Group", place.group}, {"Job", place.job}, {"Namespace", place.job_namespace}});
+        "Target",
+        {{"Group", location.group}, {"Job", location.job}, {"Namespace", location.job_namespace}});
     scaling.set_default_text("Type", "horizontal");
   }
   scaling.set_default("Enabled", true);

@@ -219,7 +219,7 @@ private:
     if (any_null) add(field, "contains a null character");
     const bool is_env = field.json == "Env" || field.json == "Meta";
     if (is_env && bounds_.env_bytes != 0 && bytes_ - before > bounds_.env_bytes)
-      out_.add(place()
+      out_.add(location()
                + too_long(field.hcl, bytes_ - before, bounds_.env_bytes, "limits.job_env_max_kb"));
   }
 
@@ -239,12 +239,12 @@ private:
 
   void add(const Field& field, std::string_view what) {
     out_.add([&] {
-      return fmt::format("{}{} {}", place(), field.hcl.empty() ? field.json : field.hcl, what);
+      return fmt::format("{}{} {}", location(), field.hcl.empty() ? field.json : field.hcl, what);
     });
   }
 
   /// The block that has a name around what is wrong.
-  std::string place() const {
+  std::string location() const {
     return name_.empty() ? "" : quote(name_.substr(0, most_name_bytes)) + ": ";
   }
 

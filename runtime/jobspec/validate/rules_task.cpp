@@ -311,11 +311,11 @@ std::optional<std::string> check_template_text(const DraftBlock& tmpl) {
       {.delimiters = {.left = std::string{tmpl.text("LeftDelim")},
                       .right = std::string{tmpl.text("RightDelim")}}});
   if (parsed) return std::nullopt;
-  constexpr std::string_view place = "template: :";  // Go's "template: NAME:LINE:"
+  constexpr std::string_view location = "template: :";  // Go's "template: NAME:LINE:"
   std::string wrong = parsed.error().what;
   std::size_t line = 0;
-  if (const auto at = wrong.find(place); at != std::string::npos)
-    std::from_chars(wrong.data() + at + place.size(), wrong.data() + wrong.size(), line);
+  if (const auto at = wrong.find(location); at != std::string::npos)
+    std::from_chars(wrong.data() + at + location.size(), wrong.data() + wrong.size(), line);
   std::string_view rest = data;
   for (std::size_t i = 1; i < line; ++i)
     rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));

@@ -65,38 +65,39 @@ class SupportCheck {
 public:
   SupportCheck(Mistakes& refused, Mistakes& unheeded) : refused_{refused}, unheeded_{unheeded} {}
 
-  void visit(const DraftBlock& block, const BlockType& type, const BlockPath& place) {
+  void visit(const DraftBlock& block, const BlockType& type, const BlockPath& location) {
     for (const Field* field : type.judged) {
       if (!says_something(block, *field)) continue;
       const Support support = field->support;
-      if (support == Support::refused) refuse(block, *field, place);
-      if (support == Support::unheeded && !place.is_unheeded)
+      if (support == Support::refused) refuse(block, *field, location);
+      if (support == Support::unheeded && !location.is_unheeded)
         unheeded_.add([&] {
-          return fmt::format("{}{} has no effect yet: {}", place.text(), field->hcl, field->note);
+          return fmt::format("{}{} has no effect yet: {}", location.text(), field->hcl,
+                             field->note);
         });
-      if (support != Support::refused) visit_blocks(block, *field, place);
+      if (support != Support::refused) visit_blocks(block, *field, location);
     }
   }
 
 private:
-  void refuse(const DraftBlock& block, const Field& field, const BlockPath& place) {
+  void refuse(const DraftBlock& block, const Field& field, const BlockPath& location) {
     if (field.note.empty()) return;  // one of Nomad's own rules does
     refused_.add([&] {
       const std::string value
           = field.only.empty() ? "" : fmt::format(" = {}", quote(block.text(*field.plan)));
-      return fmt::format("{}{}{} is not supported yet: {}", place.text(), field.hcl, value,
+      return fmt::format("{}{}{} is not supported yet: {}", location.text(), field.hcl, value,
                          field.note);
     });
   }
 
-  void visit_blocks(const DraftBlock& block, const Field& field, const BlockPath& place) {
+  void visit_blocks(const DraftBlock& block, const Field& field, const BlockPath& location) {
     if (field.block == nullptr || field.block->judged.empty()) return;
     const auto enter = [&](const DraftBlock& inner) {
       visit(inner, *field.block,
-            {.outer = &place,
+            {.outer = &location,
              .block = field.hcl,
              .name = name_of(inner, *field.block),
-             .is_unheeded = place.is_unheeded || field.support == Support::unheeded});
+             .is_unheeded = location.is_unheeded || field.support == Support::unheeded});
     };
     if (field.kind == Kind::block) return enter(block.child(*field.plan));
     for (const DraftBlock element : block.list(*field.plan))

@@ -37,7 +37,7 @@ Connection::Connection(Worker& worker, Accepted accepted)
       limits_{std::move(accepted.limits)},
       remote_{std::move(accepted.remote)},
       is_unix_{accepted.is_unix},
-      slot_{std::move(accepted.place)},
+      slot_{std::move(accepted.slot)},
       parser_{worker.server->limits} {
   set_deadline(worker.server->options.header_timeout);
 }

@@ -73,8 +73,8 @@ void Request::add_header(std::string_view name, std::string_view value) {
   text_.append(value);
 }
 
-std::pair<std::string_view, std::string_view> Request::header_at(std::size_t place) const {
-  const auto& field = fields_[place];
+std::pair<std::string_view, std::string_view> Request::header_at(std::size_t position) const {
+  const auto& field = fields_[position];
   const std::string_view text{text_};
   return {text.substr(field.begin, field.name_size),
           text.substr(field.begin + field.name_size, field.value_size)};

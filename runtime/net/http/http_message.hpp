@@ -73,7 +73,7 @@ public:
   std::size_t header_count() const { return fields_.size(); }
 
   /// Name and value of one of them, in the order in which they were sent.
-  std::pair<std::string_view, std::string_view> header_at(std::size_t place) const;
+  std::pair<std::string_view, std::string_view> header_at(std::size_t position) const;
 
   void add_header(std::string_view name, std::string_view value);
 

@@ -24,12 +24,12 @@ void set_low_water(int fd) {
 RpcSocket::RpcSocket(std::shared_ptr<RpcWorker> worker,
                      Descriptor socket,
                      std::string remote,
-                     ConnectionLimits::Slot place,
+                     ConnectionLimits::Slot slot,
                      std::optional<Dialed> dialed)
     : StreamSocket{*worker, std::move(socket)},
       worker_{std::move(worker)},
       remote_{std::move(remote)},
-      slot_{std::move(place)},
+      slot_{std::move(slot)},
       dialed_{std::move(dialed)},
       phase_{dialed_ ? Phase::connecting : Phase::securing},
       deadline_{RpcClock::now()

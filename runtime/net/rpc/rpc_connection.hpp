@@ -57,7 +57,7 @@ public:
   RpcSocket(std::shared_ptr<RpcWorker> worker,
             Descriptor socket,
             std::string remote,
-            ConnectionLimits::Slot place,
+            ConnectionLimits::Slot slot,
             std::optional<Dialed> dialed);
   ~RpcSocket() override;
 

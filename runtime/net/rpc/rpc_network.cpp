@@ -143,7 +143,7 @@ private:
     const auto worker = next_worker(false);
     worker->post([worker, owned = std::make_shared<Accepted>(std::move(accepted))] {
       begin(worker, std::make_shared<RpcSocket>(worker, std::move(owned->socket), owned->remote,
-                                                std::move(owned->place), std::nullopt));
+                                                std::move(owned->slot), std::nullopt));
     });
   }
 

@@ -66,9 +66,9 @@ Result<Certificate> parse_certificate(const std::string& pem) {
 }
 
 std::string subject_of(const X509_NAME* name) {
-  const int place = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
-  if (place < 0) return {};
-  const auto* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, place));
+  const int position = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
+  if (position < 0) return {};
+  const auto* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, position));
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
           static_cast<std::size_t>(ASN1_STRING_length(value))};
 }

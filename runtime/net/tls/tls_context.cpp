@@ -215,9 +215,9 @@ std::vector<std::string> names_of(const X509* certificate) {
   GENERAL_NAMES_free(list);
   if (!names.empty()) return names;
   const auto* subject = X509_get_subject_name(certificate);
-  const int place = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (place >= 0)
-    names.push_back(text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, place))));
+  const int position = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (position >= 0)
+    names.push_back(text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, position))));
   return names;
 }
 

@@ -45,7 +45,7 @@ void copy_resources(drivers::Resources& to, schema::plugin::TaskConfig::Reader f
   }
 }
 
-void copy_place(drivers::TaskConfig& to, schema::plugin::TaskConfig::Reader from) {
+void copy_location(drivers::TaskConfig& to, schema::plugin::TaskConfig::Reader from) {
   for (const auto mount : from.getMounts()) {
     auto& made = *to.add_mounts();
     made.set_task_path(copy(mount.getTaskPath()));
@@ -208,7 +208,7 @@ drivers::TaskConfig task_config(schema::plugin::TaskConfig::Reader from,
   to.set_alloc_dir(copy(from.getAllocRoot()));
   to.set_stdout_path(logs.out);
   to.set_stderr_path(logs.errors);
-  copy_place(to, from);
+  copy_location(to, from);
   copy_origin(to, from.getOrigin());
   return to;
 }

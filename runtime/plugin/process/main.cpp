@@ -48,9 +48,9 @@ int serve(void* describe) {
 
 /// Where the plugin's file is, to which its user may have no way: what is above the agent's data
 /// may be the agent's alone. Opened while this process is the agent's user.
-class Place {
+class Location {
 public:
-  explicit Place(const std::string& file) : file_{file} {
+  explicit Location(const std::string& file) : file_{file} {
     const auto slash = file.rfind('/');
     if (slash == std::string::npos) return;
     name_ = file.substr(slash + 1);
@@ -60,9 +60,9 @@ public:
     close(folder);
   }
 
-  Place(const Place&) = delete;
+  Location(const Location&) = delete;
 
-  ~Place() { leave(); }
+  ~Location() { leave(); }
 
   /// Returns if the file can't be run; `errno` says why.
   void run(const std::vector<char*>& words) const {
@@ -87,12 +87,12 @@ private:
   int folder_ = -1;
 };
 
-int become_program(const Place& place, const std::vector<std::string>& words) {
+int become_program(const Location& location, const std::vector<std::string>& words) {
   const auto pointers = nomad::host::pointers_to(words);
   // Another thread of the agent may have begun a process while the file was copied, which holds it
   // open for a moment.
   for (int tries = 0; tries < 100; ++tries) {
-    place.run(pointers);
+    location.run(pointers);
     if (errno != ETXTBSY) break;
     usleep(10'000);
   }
@@ -122,17 +122,17 @@ int main(int count, char** arguments) {
   if (!has_socket())
     return refuse("descriptor 3 is no socket: this program is started by an agent");
   close_range(nomad::plugin::filter_descriptor + 1, ~0U, 0);
-  Place place{orders->words.front()};
+  Location location{orders->words.front()};
   if (const auto confined = nomad::plugin::confine(*orders); !confined)
     return refuse(confined.error().what.c_str());
   close(nomad::plugin::filter_descriptor);
-  if (orders->is_program) return become_program(place, orders->words);
+  if (orders->is_program) return become_program(location, orders->words);
   // What the plugin starts must not hold the socket: the agent would not see this process's end.
   fcntl(nomad::plugin::agent_socket, F_SETFD, FD_CLOEXEC);
   ignore_broken_pipes();
   // Never closed: code of it may run until the process ends.
-  void* library = dlopen(place.path().c_str(), RTLD_NOW | RTLD_LOCAL);
-  place.leave();
+  void* library = dlopen(location.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  location.leave();
   if (library == nullptr) return refuse(dlerror());
   void* describe = dlsym(library, "nomadctl_plugin_describe");
   if (describe == nullptr) return refuse("the library has no NOMADCTL_PLUGIN");

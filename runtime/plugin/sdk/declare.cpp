@@ -83,11 +83,11 @@ void fill_declaration(schema::plugin::Declaration::Builder to, const Plugin& plu
   to.setSdk("C++ 1");
   fill_fields(to.initConfig(count(plugin.fields)), plugin.fields);
   auto hooks = to.initHooks(count(plugin.task_hooks) + count(plugin.alloc_hooks));
-  unsigned place = 0;
+  unsigned position = 0;
   for (const auto& hook : plugin.task_hooks)
-    fill_hook(hooks[place++], hook.spec, false);
+    fill_hook(hooks[position++], hook.spec, false);
   for (const auto& hook : plugin.alloc_hooks)
-    fill_hook(hooks[place++], hook.spec, true);
+    fill_hook(hooks[position++], hook.spec, true);
   auto drivers = to.initDrivers(count(plugin.drivers));
   for (unsigned i = 0; i < drivers.size(); ++i)
     drivers.set(i, text_of(plugin.drivers[i].spec));

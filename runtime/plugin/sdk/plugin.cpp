@@ -110,8 +110,8 @@ private:
     next();
     const char kind = next();
     constexpr std::string_view from = "nrtbf", to = "\n\r\t\b\f";
-    if (const auto place = from.find(kind); place != std::string_view::npos) {
-      into += to[place];
+    if (const auto position = from.find(kind); position != std::string_view::npos) {
+      into += to[position];
     } else if (kind == 'u' && rest_.size() >= 4) {
       unsigned code = 0;
       std::from_chars(rest_.data(), rest_.data() + 4, code, 16);

@@ -78,8 +78,8 @@ bool has_host_volumes(schema::Node::Reader node,
   return std::ranges::all_of(group.host_volumes, [&](const VolumeSpec& wanted) {
     std::string source{wanted.source};
     if (wanted.per_alloc) source += index_suffix(alloc_name);
-    const auto place = find_entry(volumes, source);
-    return place && (wanted.read_only || !volumes[*place].getValue().getReadOnly());
+    const auto position = find_entry(volumes, source);
+    return position && (wanted.read_only || !volumes[*position].getValue().getReadOnly());
   });
 }
 

@@ -13,9 +13,9 @@ constexpr std::size_t kept_scores = 5;
 template <class Counts>
 void count(Counts& counts, std::string_view key) {
   if (key.empty()) return;
-  auto place = counts.find(key);
-  if (place == counts.end()) place = counts.emplace(std::string{key}, 0).first;
-  ++place->second;
+  auto position = counts.find(key);
+  if (position == counts.end()) position = counts.emplace(std::string{key}, 0).first;
+  ++position->second;
 }
 
 template <class ListBuilder, class Counts>
@@ -54,9 +54,9 @@ void MetricBuilder::exhausted(std::string_view node_class, std::string_view dime
 void MetricBuilder::scored(std::string_view node_id, const Score& score) {
   const double normalized = score.normalized();
   if (best_.size() >= kept_scores && best_.back().normalized >= normalized) return;
-  const auto place = std::ranges::find_if(
+  const auto position = std::ranges::find_if(
       best_, [normalized](const ScoredNode& node) { return node.normalized < normalized; });
-  best_.insert(place, {std::string{node_id}, score, normalized});
+  best_.insert(position, {std::string{node_id}, score, normalized});
   if (best_.size() > kept_scores) best_.pop_back();
 }
 

@@ -21,18 +21,18 @@ void PropertyCounts::change(schema::Node::Reader node, std::string_view group, i
   if (!group_.empty() && group_ != group) return;
   const auto value = resolve_target(attribute_, node);
   if (!value) return;
-  auto place = counts_.find(*value);
+  auto position = counts_.find(*value);
   if (by > 0) {
-    if (place == counts_.end()) place = counts_.emplace(std::string{*value}, 0).first;
-    ++place->second;
-  } else if (place != counts_.end() && --place->second == 0) {
-    counts_.erase(place);
+    if (position == counts_.end()) position = counts_.emplace(std::string{*value}, 0).first;
+    ++position->second;
+  } else if (position != counts_.end() && --position->second == 0) {
+    counts_.erase(position);
   }
 }
 
 std::uint64_t PropertyCounts::count(std::string_view value) const {
-  const auto place = counts_.find(value);
-  return place == counts_.end() ? 0 : place->second;
+  const auto position = counts_.find(value);
+  return position == counts_.end() ? 0 : position->second;
 }
 
 }  // namespace nomad::scheduler

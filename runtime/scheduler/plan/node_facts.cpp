@@ -157,8 +157,8 @@ bool is_in_job_scope(schema::Node::Reader node, schema::Job::Reader job) {
 
 bool has_driver(schema::Node::Reader node, std::string_view driver) {
   const auto drivers = node.getDrivers();
-  if (const auto place = find_entry(drivers, driver)) {
-    const auto info = drivers[*place].getValue();
+  if (const auto position = find_entry(drivers, driver)) {
+    const auto info = drivers[*position].getValue();
     return info.getDetected() && info.getHealthy();
   }
   const auto attribute = find_text(node.getAttributes(), "driver." + std::string{driver});

@@ -1,5 +1,5 @@
 // Reservations: uses of nodes that a snapshot does not show yet, because the plans that bring them
-// are under way. They keep one worker from giving a place away twice.
+// are under way. They keep one worker from promising the same room twice.
 //
 // May depend on: runtime/state. A value: copies share the plans.
 #pragma once

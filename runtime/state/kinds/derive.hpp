@@ -18,7 +18,7 @@ template <class T>
     rows.erase(key);
 }
 
-/// Moves a row from its place in `map` before a change to that after it.
+/// Moves a row from its position in `map` before a change to that after it.
 template <class T>
 [[gnu::noinline]] void move_row(Objects<T>& map,
                                 const std::optional<std::string>& from,
@@ -63,10 +63,10 @@ void derive(Tables& tables,
             const ObjectOf<Kind>& after,
             const Derivation& how) {
   each_index<Kind>([&](const auto& index) {
-    const auto place = [key = index.key](const ObjectOf<Kind>& row) {
+    const auto position = [key = index.key](const ObjectOf<Kind>& row) {
       return row ? std::optional<std::string>{key(*row)} : std::nullopt;
     };
-    move_row(tables.*index.map, place(before), place(after), after);
+    move_row(tables.*index.map, position(before), position(after), after);
   });
   if constexpr (requires { &Kind::derive; }) Kind::derive(tables, before, after, how);
 }

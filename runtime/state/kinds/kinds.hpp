@@ -9,7 +9,7 @@
 //   key             a row's key; of a single object ""; a kind without one is written by hand;
 // and, where it has such a thing,
 //   watched         whom a change of a row wakes, if not those who wait for its key;
-//   indexes         other orders of the rows; entries of the log name them by their places, so new
+//   indexes         other orders of the rows; entries of the log name them by position, so new
 //                   ones go behind (state/reads/read_set.hpp);
 //   watches         others whom a change of a row wakes;
 //   derive          what else follows from a row that is `before` replaced or removed by `after`;
@@ -468,8 +468,8 @@ struct PeriodicLaunches : Stored<schema::PeriodicLaunch, Table::periodic_launche
 
 }  // namespace kind
 
-/// In the order of Table. Guards name tables and their indexes by place: read_set.hpp says what a
-/// new one asks for.
+/// In the order of Table. Guards name tables and their indexes by position: read_set.hpp says what
+/// a new one asks for.
 using Kinds = std::tuple<kind::Jobs,
                          kind::JobVersions,
                          kind::RetainedJobs,
@@ -511,8 +511,8 @@ struct KindList;
 template <class... Kind>
 struct KindList<std::tuple<Kind...>> {
   static constexpr bool is_in_order() {
-    std::uint32_t place = 0;
-    return ((static_cast<std::uint32_t>(Kind::table) == place++) && ...);
+    std::uint32_t position = 0;
+    return ((static_cast<std::uint32_t>(Kind::table) == position++) && ...);
   }
 
   template <class Visit>

@@ -2,7 +2,7 @@
 // go, and while namespaces change their quota: so that nobody adds up for a placement.
 //
 // An allocation counts until it has ended or is told to: one that only stops holds its node's
-// resources still, but not its place in the quota, or an update could never replace it there.
+// resources still, but not its share of the quota, or an update could never replace it there.
 #pragma once
 
 #include <cstdint>

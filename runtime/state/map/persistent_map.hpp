@@ -231,12 +231,12 @@ private:
       target->children()[to] = source->children()[from];
       if (!steal) retain(source->children()[from]);
     } else if constexpr (!std::is_empty_v<V>) {
-      void* place = target->slots() + to * slot_size;
+      void* position = target->slots() + to * slot_size;
       if (steal) {
-        new (place) V(std::move(value_at(source, from)));
+        new (position) V(std::move(value_at(source, from)));
         std::destroy_at(&value_at(source, from));
       } else {
-        new (place) V(value_at(source, from));
+        new (position) V(value_at(source, from));
       }
     }
   }

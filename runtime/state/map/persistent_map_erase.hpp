@@ -37,15 +37,15 @@ bool PersistentMap<V>::insert_or_assign(std::string_view key, V value) {
 template <MapValue V>
 V* PersistentMap<V>::find_for_update(std::string_view key) {
   if (root_ == nullptr) return nullptr;
-  Node** place = &root_;
-  *place = make_unique(*place);
-  while (!(*place)->is_leaf()) {
-    place = &(*place)->children()[(*place)->child_index(key)];
-    *place = make_unique(*place);
+  Node** position = &root_;
+  *position = make_unique(*position);
+  while (!(*position)->is_leaf()) {
+    position = &(*position)->children()[(*position)->child_index(key)];
+    *position = make_unique(*position);
   }
   bool found = false;
-  const std::size_t index = (*place)->lower_bound(key, found);
-  return found ? &value_at(*place, index) : nullptr;
+  const std::size_t index = (*position)->lower_bound(key, found);
+  return found ? &value_at(*position, index) : nullptr;
 }
 
 template <MapValue V>

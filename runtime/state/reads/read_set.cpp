@@ -47,9 +47,9 @@ void visit_map(const Tables& tables, Table table, RowOrder order, Visit visit) {
   visit_kind(table, [&]<class Kind>() {
     if constexpr (!is_single<Kind>) {
       if (order == 0) return visit_if_it_tells(tables.*Kind::rows);
-      RowOrder place = 0;
+      RowOrder position = 0;
       each_index<Kind>([&](const auto& index) {
-        if (++place == order) visit_if_it_tells(tables.*index.map);
+        if (++position == order) visit_if_it_tells(tables.*index.map);
       });
     }
   });

@@ -92,8 +92,8 @@ private:
     constexpr std::string_view values = "\"\\/\b\f\r\n\t";
     if (static_cast<unsigned char>(c) > 127)
       return mistake("multibyte characters disallowed in escape sequences");
-    if (const std::size_t place = names.find(c); place != std::string_view::npos) {
-      out_ += values[place];
+    if (const std::size_t position = names.find(c); position != std::string_view::npos) {
+      out_ += values[position];
     } else if (c == 'u') {
       std::uint32_t point = NOMAD_TRY(hex_digits(at_ + 1));
       at_ += 4;

@@ -44,43 +44,43 @@ template <class Parameter>
 struct Taken {
   static constexpr const Type* type = &types::any;
 
-  static const Value& of(const Call& call, std::size_t place) { return call[place]; }
+  static const Value& of(const Call& call, std::size_t position) { return call[position]; }
 };
 
 template <>
 struct Taken<std::string_view> {
   static constexpr const Type* type = &types::text;
 
-  static std::string_view of(const Call& call, std::size_t place) { return call.text(place); }
+  static std::string_view of(const Call& call, std::size_t position) { return call.text(position); }
 };
 
 template <>
 struct Taken<std::int64_t> {
   static constexpr const Type* type = &types::integer;
 
-  static std::int64_t of(const Call& call, std::size_t place) { return call.integer(place); }
+  static std::int64_t of(const Call& call, std::size_t position) { return call.integer(position); }
 };
 
 template <>
 struct Taken<bool> {
   static constexpr const Type* type = &types::boolean;
 
-  static bool of(const Call& call, std::size_t place) { return call[place].as_boolean(); }
+  static bool of(const Call& call, std::size_t position) { return call[position].as_boolean(); }
 };
 
 template <const Type& of_type>
 struct Taken<As<of_type>> {
   static constexpr const Type* type = &of_type;
 
-  static As<of_type> of(const Call& call, std::size_t place) { return {call[place]}; }
+  static As<of_type> of(const Call& call, std::size_t position) { return {call[position]}; }
 };
 
 template <const Type& of_type>
 struct Taken<Rest<of_type>> {
   static constexpr const Type* type = &of_type;
 
-  static Rest<of_type> of(const Call& call, std::size_t place) {
-    return {call.arguments.subspan(place)};
+  static Rest<of_type> of(const Call& call, std::size_t position) {
+    return {call.arguments.subspan(position)};
   }
 };
 
@@ -140,11 +140,12 @@ struct Bound {
 private:
   static constexpr std::size_t count = sizeof...(Parameters);
 
-  template <std::size_t... places>
-  static Result<Value> call_at(Call& call, std::index_sequence<places...>) {
+  template <std::size_t... positions>
+  static Result<Value> call_at(Call& call, std::index_sequence<positions...>) {
     const auto given = [&](auto&&... before) {
-      return function(before..., Taken<Parameters>::of(
-                                     call, is_piped ? (places + count - 1) % count : places)...);
+      return function(
+          before...,
+          Taken<Parameters>::of(call, is_piped ? (positions + count - 1) % count : positions)...);
     };
     if constexpr (std::is_invocable_v<decltype(function), Context&, Parameters...>)
       return give(call.context, given(call.context));

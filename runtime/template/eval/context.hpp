@@ -100,11 +100,11 @@ struct Call {
 
   std::size_t size() const { return arguments.size(); }
 
-  const Value& operator[](std::size_t place) const { return arguments[place]; }
+  const Value& operator[](std::size_t position) const { return arguments[position]; }
 
-  std::string_view text(std::size_t place) const { return arguments[place].as_text(); }
+  std::string_view text(std::size_t position) const { return arguments[position].as_text(); }
 
-  std::int64_t integer(std::size_t place) const { return arguments[place].as_integer(); }
+  std::int64_t integer(std::size_t position) const { return arguments[position].as_integer(); }
 };
 
 using FunctionBody = Result<Value> (*)(Call& call);

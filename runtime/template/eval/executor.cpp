@@ -355,11 +355,11 @@ Result<Value> Executor::field(const Value& dot,
   const bool has_arguments = arguments.size() > 1 || final.has_value();
   if (type.kind == Kind::structure) {
     const auto found = std::ranges::find(type.fields, name, &Field::name);
-    const auto place = static_cast<std::size_t>(found - type.fields.begin());
-    if (place < type.fields.size()) {
+    const auto position = static_cast<std::size_t>(found - type.fields.begin());
+    if (position < type.fields.size()) {
       if (is_null) return fail("nil pointer evaluating " + shown_type(receiver) + '.' + name);
       if (has_arguments) return fail(name + " has arguments but cannot be invoked as function");
-      return receiver.fields()[place];
+      return receiver.fields()[position];
     }
   } else if (is_null) {
     return fail("nil pointer evaluating " + shown_type(receiver) + '.' + name);
@@ -411,8 +411,8 @@ Result<Value> Executor::call(const Value& dot,
   std::vector<Value> values;
   values.reserve(given + 1);
   if (receiver != nullptr) values.push_back(*receiver);
-  const auto type_of = [&parameters](std::size_t place) -> const Type& {
-    return *parameters[std::min(place, parameters.size() - 1)];
+  const auto type_of = [&parameters](std::size_t position) -> const Type& {
+    return *parameters[std::min(position, parameters.size() - 1)];
   };
   for (std::size_t i = 0; i < arguments.size(); ++i)
     values.push_back(NOMAD_TRY(argument(dot, type_of(i), arguments[i])));

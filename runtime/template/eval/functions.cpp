@@ -24,33 +24,33 @@ Result<Value> last_argument(Call& call) {
 }
 
 /// A place in a list or text of `size`.
-Result<std::size_t> place_of(const Value& index, std::size_t size) {
-  std::int64_t place = 0;
+Result<std::size_t> position_of(const Value& index, std::size_t size) {
+  std::int64_t position = 0;
   if (index.is_invalid()) return function_error("cannot index slice/array with nil");
   if (index.kind() == Kind::integer)
-    place = index.as_integer();
+    position = index.as_integer();
   else if (index.kind() == Kind::natural)
-    place = static_cast<std::int64_t>(index.as_natural());
+    position = static_cast<std::int64_t>(index.as_natural());
   else
     return function_error("cannot index slice/array with type " + std::string{type_name(index)});
-  if (place < 0 || static_cast<std::uint64_t>(place) > size)
-    return function_error("index out of range: " + std::to_string(place));
-  return static_cast<std::size_t>(place);
+  if (position < 0 || static_cast<std::uint64_t>(position) > size)
+    return function_error("index out of range: " + std::to_string(position));
+  return static_cast<std::size_t>(position);
 }
 
 Result<Value> item_of(const Value& item, const Value& index) {
   if (item.is_nil() && item.type()->is_pointer) return function_error("index of nil pointer");
   switch (item.kind()) {
     case Kind::text: {
-      const std::size_t place = NOMAD_TRY(place_of(index, item.size()));
-      if (place == item.size()) return function_error("reflect: string index out of range");
-      return Value::natural(static_cast<unsigned char>(item.as_text()[place]), types::byte);
+      const std::size_t position = NOMAD_TRY(position_of(index, item.size()));
+      if (position == item.size()) return function_error("reflect: string index out of range");
+      return Value::natural(static_cast<unsigned char>(item.as_text()[position]), types::byte);
     }
     case Kind::list: {
       if (item.type() == &types::int64_channel) break;
-      const std::size_t place = NOMAD_TRY(place_of(index, item.size()));
-      if (place == item.size()) return function_error("reflect: slice index out of range");
-      return item.items()[place];
+      const std::size_t position = NOMAD_TRY(position_of(index, item.size()));
+      if (position == item.size()) return function_error("reflect: slice index out of range");
+      return item.items()[position];
     }
     case Kind::map: {
       const Value key = NOMAD_TRY(prepare_argument(index, *item.type()->key));
@@ -84,23 +84,24 @@ Result<Value> slice(Call& call) {
     return function_error("cannot 3-index slice a string");
   if (item.kind() != Kind::text && !is_list)
     return function_error("can't slice item of type " + std::string{type_name(item)});
-  std::size_t places[] = {0, item.size(), item.size()};
+  std::size_t positions[] = {0, item.size(), item.size()};
   for (std::size_t i = 0; i < indexes.size(); ++i)
-    places[i] = NOMAD_TRY(place_of(indexes[i], item.size()));
+    positions[i] = NOMAD_TRY(position_of(indexes[i], item.size()));
   const auto bad = [](std::size_t a, std::size_t b) {
     return function_error("invalid slice index: " + std::to_string(a) + " > " + std::to_string(b));
   };
-  if (places[0] > places[1]) return bad(places[0], places[1]);
-  if (places[1] > places[2]) return bad(places[1], places[2]);
+  if (positions[0] > positions[1]) return bad(positions[0], positions[1]);
+  if (positions[1] > positions[2]) return bad(positions[1], positions[2]);
   if (item.kind() == Kind::text) {
-    NOMAD_TRY(call.context.make(places[1] - places[0]));
-    return Value::text(std::string{item.as_text().substr(places[0], places[1] - places[0])},
-                       *item.type());
+    NOMAD_TRY(call.context.make(positions[1] - positions[0]));
+    return Value::text(
+        std::string{item.as_text().substr(positions[0], positions[1] - positions[0])},
+        *item.type());
   }
-  NOMAD_TRY(call.context.step(places[1] - places[0]));
+  NOMAD_TRY(call.context.step(positions[1] - positions[0]));
   const auto begin = item.items().begin();
-  return Value::list({begin + static_cast<std::ptrdiff_t>(places[0]),
-                      begin + static_cast<std::ptrdiff_t>(places[1])},
+  return Value::list({begin + static_cast<std::ptrdiff_t>(positions[0]),
+                      begin + static_cast<std::ptrdiff_t>(positions[1])},
                      *item.type());
 }
 

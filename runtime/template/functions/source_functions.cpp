@@ -108,18 +108,19 @@ Result<Value> nomad_service(Context& context, Rest<> given) {
 }
 
 /// "PATH@NAMESPACE.REGION": what is behind the path.
-bool take_place(std::string_view& text, std::string& name_space, std::string& region, bool lists) {
+bool take_slot(std::string_view& text, std::string& name_space, std::string& region, bool lists) {
   const std::size_t at = text.find('@');
-  std::string_view place = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+  std::string_view position
+      = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
   std::string_view path = text.substr(0, at);
   if (at == std::string_view::npos) {
     text = path;
     return true;
   }
-  const std::size_t dot = place.find('.');
-  name_space = place.substr(0, dot);
+  const std::size_t dot = position.find('.');
+  name_space = position.substr(0, dot);
   if (dot != std::string_view::npos) {
-    region = place.substr(dot + 1);
+    region = position.substr(dot + 1);
     if (!is_name(region)) return false;
   }
   text = path;
@@ -132,7 +133,7 @@ Result<VariableQuery> read_variable_query(const Context& context,
   const std::string_view whole = trim_characters(trim_space(text), "/");
   VariableQuery query{.path = {}, .waits = waits};
   std::string_view rest = whole;
-  const bool fits = take_place(rest, query.name_space, query.region, false);
+  const bool fits = take_slot(rest, query.name_space, query.region, false);
   if (!whole.empty() && (!fits || rest.empty())) return bad_format("nomad.var.get", whole);
   query.path = rest;
   if (query.name_space.empty()) query.name_space = context.name_space;
@@ -170,7 +171,7 @@ Result<Value> nomad_var_list(Context& context, Texts given) {
   const std::string_view whole = given.empty() ? std::string_view{} : given[0].as_text();
   VariableListQuery query;
   std::string_view rest = whole;
-  if (!take_place(rest, query.name_space, query.region, true))
+  if (!take_slot(rest, query.name_space, query.region, true))
     return bad_format("nomad.var.list", whole);
   if (rest.starts_with('/')) rest.remove_prefix(1);
   query.prefix = trim_characters(rest, "/").empty() ? std::string_view{} : rest;

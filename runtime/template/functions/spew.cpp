@@ -56,7 +56,7 @@ public:
 private:
   void indent(int depth) { out_.append(static_cast<std::size_t>(depth), ' '); }
 
-  /// At the place where it begins: the line is indented already.
+  /// At the position where it begins: the line is indented already.
   void show(const Value& value, int depth) {
     if (!enter(depth)) return;
     if (value.is_invalid()) {

@@ -86,9 +86,9 @@ double ceil_number(const Value& number) {
   return std::ceil(number_of(number));
 }
 
-double round_number(const Value& number, std::int64_t places, Rest<types::number> given) {
+double round_number(const Value& number, std::int64_t positions, Rest<types::number> given) {
   const double round_on = given.empty() ? .5 : given[0].as_number();
-  const double power = std::pow(10, static_cast<double>(places));
+  const double power = std::pow(10, static_cast<double>(positions));
   const double digits = power * number_of(number);
   double whole = 0;
   const bool up = std::modf(digits, &whole) >= round_on;

@@ -75,15 +75,15 @@ void IdentityMachine::is_signed(const Lives& lives, Time now) {
   is_asking_ = false;
   failures_ = 0;
   retry_at_.reset();
-  for (const auto& [place, life] : lives) {
-    auto& one = held_[place];
+  for (const auto& [position, life] : lives) {
+    auto& one = held_[position];
     auto due = due_of({.life = life}, now);
     const auto told_at = one.is_behind ? one.due : std::optional<Time>{};
     const bool is_told_later = told_at && *told_at > now;
     if (is_told_later) due = due ? std::min(*due, *told_at) : *told_at;
-    if (one.has_token || one.is_left || (told_at && !is_told_later)) newer_.insert(place);
+    if (one.has_token || one.is_left || (told_at && !is_told_later)) newer_.insert(position);
     one = {.has_token = true, .is_new = true, .ends = end_of(life, now), .due = due};
-    writing_.erase(std::remove(writing_.begin(), writing_.end(), place), writing_.end());
+    writing_.erase(std::remove(writing_.begin(), writing_.end(), position), writing_.end());
   }
   go_on(now);
 }
@@ -112,8 +112,8 @@ void IdentityMachine::written(const Result<>& outcome, Time now) {
     }
     return try_later(now);
   }
-  for (const auto place : which)
-    held_[place].is_written = true;
+  for (const auto position : which)
+    held_[position].is_written = true;
   go_on(now);
 }
 
@@ -152,8 +152,8 @@ void IdentityMachine::go_on(Time now) {
 void IdentityMachine::act_on_newer() {
   if (!runs_) return;
   std::vector<std::size_t> which;
-  for (const auto place : std::exchange(newer_, {}))
-    if (terms_[place].acts) which.push_back(place);
+  for (const auto position : std::exchange(newer_, {}))
+    if (terms_[position].acts) which.push_back(position);
   if (!which.empty()) actions_.emplace_back(identity_action::Act{std::move(which)});
 }
 

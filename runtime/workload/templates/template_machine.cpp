@@ -31,7 +31,7 @@ void TemplateMachine::begin(bool is_running, bool anew) {
   anew = anew && life_ != Life::unused;
   life_ = Life::working;
   templates_.begin(is_running, anew);
-  if (anew && places_ == Places::known) places_ = Places::outdated;
+  if (anew && locations_ == Locations::known) locations_ = Locations::outdated;
 }
 
 void TemplateMachine::cancel() {
@@ -102,9 +102,9 @@ void TemplateMachine::go_on(Time now) {
 }
 
 void TemplateMachine::next_step(Time now) {
-  if (places_ != Places::known) {
+  if (locations_ != Locations::known) {
     state_ = State::placing;
-    return act(template_action::Place{});
+    return act(template_action::Locate{});
   }
   act(template_action::Follow{templates_.followed()});
   auto due = templates_.take_due(now);
@@ -141,7 +141,7 @@ void TemplateMachine::look(std::uint64_t round, Time now) {
 
 void TemplateMachine::placed(const Result<std::set<std::size_t>>& unsettled, Time now) {
   if (unsettled) {
-    places_ = Places::known;
+    locations_ = Locations::known;
     has_note_ = !unsettled->empty();
     templates_.resume(*unsettled);
   } else if (start_open_ && life_ == Life::working) {

@@ -5,7 +5,7 @@
 //
 // (1) One step at a time touches the task's files: places are found, templates rendered, the note
 //     of what the task is still to be told cleared. What happens meanwhile is looked at after it.
-// (2) A start is answered once: when all is rendered, with an error if the places can't be found,
+// (2) A start is answered once: when all is rendered, with an error if locations can't be found,
 //     or as cancelled.
 // (3) Once the end is answered nothing is written any more, and a cancelled start is answered
 //     before its Cancel.
@@ -36,7 +36,7 @@ namespace nomad::workload {
 namespace template_action {
 
 /// Find where templates are read and written. Answer: `placed`.
-struct Place {};
+struct Locate {};
 
 /// Render these, and write those that are whole and have another text. Answer: `rendered`.
 struct Render {
@@ -89,7 +89,7 @@ struct AnswerStop {};
 
 }  // namespace template_action
 
-using TemplateAction = std::variant<template_action::Place,
+using TemplateAction = std::variant<template_action::Locate,
                                     template_action::Render,
                                     template_action::ClearNote,
                                     template_action::StopStep,
@@ -141,7 +141,7 @@ public:
 
   // Answers to actions.
 
-  /// What an earlier agent had written and not dealt with; or why the places can't be found.
+  /// What an earlier agent had written and not dealt with; or why the locations can't be found.
   void placed(const Result<std::set<std::size_t>>& unsettled, Time now);
   /// `noted`: there is a note of what the task is still to be told.
   void rendered(const Result<std::vector<TemplateRendering>>& done, bool noted, Time now);
@@ -155,14 +155,14 @@ public:
   const TaskTemplates& templates() const { return templates_; }
 
   /// Where they are read and written is known, as it is to be.
-  bool is_placed() const { return places_ == Places::known; }
+  bool is_placed() const { return locations_ == Locations::known; }
 
   bool is_stopped() const { return life_ == Life::stopped; }
 
 private:
   enum class Life : std::uint8_t { unused, working, failed, cancelled, stopped };
   enum class State : std::uint8_t { none, placing, rendering, clearing_note };
-  enum class Places : std::uint8_t { unknown, outdated, known };
+  enum class Locations : std::uint8_t { unknown, outdated, known };
 
   void begin(bool is_running, bool anew);
   void go_on(Time now);
@@ -180,7 +180,7 @@ private:
   std::vector<TemplateAction> actions_;
   Life life_ = Life::unused;
   State state_ = State::none;
-  Places places_ = Places::unknown;
+  Locations locations_ = Locations::unknown;
   templates::MissingReport report_;
   bool refuses_starts_ = false;  ///< The task starts nothing any more.
   bool has_note_ = false;        ///< Of what the task is still to be told.

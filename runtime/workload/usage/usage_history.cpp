@@ -87,7 +87,7 @@ UsagePoint UsageHistory::decode(Code code) {
   return point;
 }
 
-/// Puts the slot under way into its place, and leaves gaps behind it, until `slot` is under way.
+/// Puts the slot under way into its position, and leaves gaps behind it, until `slot` is under way.
 template <std::size_t Slots>
 void UsageHistory::advance(Ring<Slots>& ring, std::uint32_t slot) {
   if (slot <= ring.newest) return;

@@ -12,7 +12,7 @@
 namespace nomad::test {
 
 using namespace std::chrono_literals;
-using Place = SimIdentities::Place;
+using Position = SimIdentities::Position;
 
 namespace {
 
@@ -82,22 +82,24 @@ Result<> ClusterWorld::kill_at(std::string_view failpoint) {
 }
 
 /// (25) of what a node gives a task.
-void ClusterWorld::note_identity(SimNode& node, const Place& place, const std::string& token) {
+void ClusterWorld::note_identity(SimNode& node,
+                                 const Position& position,
+                                 const std::string& token) {
   ++counts_.identities;
-  if (node.identities().find(place) != nullptr) ++counts_.renewed;
-  const auto whose = fmt::format("{} of task {} of allocation {} on {}", place.file, place.task,
-                                 place.alloc_id, node.name());
+  if (node.identities().find(position) != nullptr) ++counts_.renewed;
+  const auto whose = fmt::format("{} of task {} of allocation {} on {}", position.file,
+                                 position.task, position.alloc_id, node.name());
   const auto jwt = access::parse_jwt(token);
   if (!jwt) return violated(whose + " is no token");
   const auto claim = [&](std::string_view name) { return access::text_claim(jwt->claims, name); };
-  const bool is_for_others = place.file == others_identity_file;
-  const auto* const name = is_for_others                         ? others_identity
-                           : place.file == renewed_identity_file ? renewed_identity
-                                                                 : nullptr;
+  const bool is_for_others = position.file == others_identity_file;
+  const auto* const name = is_for_others                            ? others_identity
+                           : position.file == renewed_identity_file ? renewed_identity
+                                                                    : nullptr;
   const auto subject = name != nullptr ? fmt::format("global:default:{}:group:{}:{}",
-                                                     claim("nomad_job_id"), place.task, name)
+                                                     claim("nomad_job_id"), position.task, name)
                                        : "";
-  if (claim("nomad_allocation_id") != place.alloc_id || claim("nomad_task") != place.task
+  if (claim("nomad_allocation_id") != position.alloc_id || claim("nomad_task") != position.task
       || claim("nomad_namespace") != "default" || claim("sub") != subject)
     return violated(fmt::format("{} is of task {} of allocation {}, {}", whose, claim("nomad_task"),
                                 claim("nomad_allocation_id"), claim("sub")));
@@ -108,7 +110,7 @@ void ClusterWorld::note_identity(SimNode& node, const Place& place, const std::s
     return violated(
         fmt::format("{} is signed by key {}, which was never the active one", whose, jwt->key_id));
   if (shown_.size() >= most_shown) shown_.erase(shown_.begin(), shown_.begin() + most_shown / 2);
-  shown_.emplace_back(place.alloc_id, token);
+  shown_.emplace_back(position.alloc_id, token);
 }
 
 void ClusterWorld::note_signing_keys() {

@@ -46,26 +46,26 @@ client::HookEntry SimIdentities::hook(const client::HookParts& parts) {
 Result<> SimIdentities::write(const client::IdentitySubject& subject,
                               const std::vector<client::IdentityFile>& files) {
   for (const auto& [path, token] : files) {
-    const Place place{std::string{subject.alloc->id()}, subject.task, path};
-    const bool renews = find(place) != nullptr;
+    const Position position{std::string{subject.alloc->id()}, subject.task, path};
+    const bool renews = find(position) != nullptr;
     if (faulty_ && random_.chance(renews ? 0.2 : 0.01))
       return Error{Errc::unavailable, "simulated"};
     File file{.token = token.reveal(), .written = system_.now()};
     if (mistake == Mistake::mix_identity_files && random_.chance(0.05) && !files_.empty())
       file.token = files_.begin()->second.token;
     if (mistake == Mistake::tear_identity_files) {
-      files_[place] = {};
-      system_.at(system_.now() + 300ms, [this, place, file] { files_[place] = file; });
+      files_[position] = {};
+      system_.at(system_.now() + 300ms, [this, position, file] { files_[position] = file; });
       continue;
     }
-    on_write(place, file.token);
-    files_[place] = file;
+    on_write(position, file.token);
+    files_[position] = file;
   }
   return {};
 }
 
-const SimIdentities::File* SimIdentities::find(const Place& place) const {
-  const auto found = files_.find(place);
+const SimIdentities::File* SimIdentities::find(const Position& position) const {
+  const auto found = files_.find(position);
   return found == files_.end() ? nullptr : &found->second;
 }
 

@@ -23,12 +23,12 @@ identity::RsaKeyOf remembered_rsa_keys(std::shared_ptr<security::Keyring> keyrin
 
 class SimIdentities {
 public:
-  struct Place {
+  struct Position {
     std::string alloc_id;
     std::string task;
     std::string file;
 
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const Position&, const Position&) = default;
   };
 
   struct File {
@@ -39,13 +39,13 @@ public:
   SimIdentities(SimSystem& system, std::uint64_t seed) : system_(system), random_(seed) {}
 
   /// Told before a file is there whole. Set by the world.
-  std::function<void(const Place&, const std::string& token)> on_write;
+  std::function<void(const Position&, const std::string& token)> on_write;
 
   /// As the program makes it, of a client that lives on this machine.
   client::HookEntry hook(const client::HookParts& parts);
 
   /// Null: there is no such file.
-  const File* find(const Place& place) const;
+  const File* find(const Position& position) const;
 
   /// While it is, a fifth of the renewals are not written, and one of a hundred new files.
   void set_faulty(bool faulty) { faulty_ = faulty; }
@@ -58,7 +58,7 @@ private:
 
   SimSystem& system_;
   Random random_;
-  std::map<Place, File> files_;
+  std::map<Position, File> files_;
   std::map<Task, client::IdentityNotes> notes_;
   bool faulty_ = true;
 };

@@ -16,7 +16,7 @@ struct DockerTasks::Run : EngineLife<docker::ContainerMachine> {
 
   // Until it runs:
   docker::ContainerSpec spec{};
-  std::string binds_place{};  ///< Of the spec; held until it is over.
+  std::string binds_location{};  ///< Of the spec; held until it is over.
   std::string network_namespace{};
   std::string hostname{};
 

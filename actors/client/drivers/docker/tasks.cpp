@@ -297,15 +297,15 @@ struct DockerTasks::Performer : EnginePerformer<Run> {
   void operator()(const container_action::Prepare& action) const {
     life.spec.image = action.image;
     life.spec.network_container = action.network_container;
-    life.binds_place = life.spec.binds_place = tasks.binds_place(life);
+    life.binds_location = life.spec.binds_location = tasks.binds_location(life);
     context.work<std::string>(
         [spec = life.spec, settings = context.settings()] {
           return prepare_container(spec, settings);
         },
-        [&tasks = tasks, number = life.number, place = life.binds_place,
+        [&tasks = tasks, number = life.number, location = life.binds_location,
          ready = ready(action.round)](const Result<std::string>& body) {
           // What was released at its end may have been held since.
-          if (!tasks.runs_.contains(number)) tasks.release_place(place);
+          if (!tasks.runs_.contains(number)) tasks.release_location(location);
           ready(body, false);
         });
   }

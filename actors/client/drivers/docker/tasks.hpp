@@ -60,8 +60,8 @@ private:
   void hear(Number number, const std::function<void(Run&)>& event);
   void carry_out(Run& run);
   std::string binds_folder() const;
-  std::string binds_place(const Run& run) const;
-  void release_place(const std::string& place);
+  std::string binds_location(const Run& run) const;
+  void release_location(const std::string& location);
   void release_binds(const Run& run);
   void release_others(std::function<bool(const std::string& container)> is_kept);
   docker::LogCollectorOptions log_options(const Run& run) const;

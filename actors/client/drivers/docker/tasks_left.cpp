@@ -110,7 +110,7 @@ std::string DockerTasks::binds_folder() const {
 }
 
 /// "" for one that needs none. A later agent knows by the name whose it is.
-std::string DockerTasks::binds_place(const Run& run) const {
+std::string DockerTasks::binds_location(const Run& run) const {
   const auto& task = run.spec.settings;
   if (context_.settings().allows_volumes || (task.volumes.empty() && task.mounts.empty()))
     return {};
@@ -118,11 +118,11 @@ std::string DockerTasks::binds_place(const Run& run) const {
                      docker::container_name(run.id.task, run.id.alloc_id), run.number);
 }
 
-void DockerTasks::release_place(const std::string& place) {
-  if (place.empty()) return;
+void DockerTasks::release_location(const std::string& location) {
+  if (location.empty()) return;
   context_.work<bool>(
-      [place]() -> Result<bool> {
-        docker::release_binds(place);
+      [location]() -> Result<bool> {
+        docker::release_binds(location);
         return true;
       },
       [](const Result<bool>&) {});
@@ -130,7 +130,7 @@ void DockerTasks::release_place(const std::string& place) {
 
 /// What an earlier agent held for the run, too.
 void DockerTasks::release_binds(const Run& run) {
-  release_place(run.binds_place);
+  release_location(run.binds_location);
   const auto name = docker::container_name(run.id.task, run.id.alloc_id);
   release_others([name](const std::string& other) { return other != name; });
 }
@@ -147,8 +147,8 @@ void DockerTasks::release_left_binds(const std::set<TaskId>& kept) {
 void DockerTasks::release_others(std::function<bool(const std::string& container)> is_kept) {
   context_.work<bool>(
       [folder = binds_folder(), life = life_, is_kept = std::move(is_kept)]() -> Result<bool> {
-        docker::release_binds_of_others(folder, life, [&is_kept](std::string_view place) {
-          return is_kept(std::string{place.substr(0, place.rfind('.'))});
+        docker::release_binds_of_others(folder, life, [&is_kept](std::string_view location) {
+          return is_kept(std::string{location.substr(0, location.rfind('.'))});
         });
         return true;
       },

@@ -37,19 +37,19 @@ bool enter_directory(const std::string& directory, std::string_view& path) {
 }
 
 /// The directory of the task's or its group's that `path` is in, or all of the host's.
-TemplateDestination place_of(const HookScope& scope, std::string_view path) {
+TemplateDestination location_of(const HookScope& scope, std::string_view path) {
   for (const auto& root : {directory_of_task(scope), copy(scope.target->getAllocRoot()) + "/alloc"})
     if (auto rest = path; enter_directory(root, rest))
       return {.root = root, .path = std::string{rest}};
   return {.root = "/", .path = std::string{path.substr(std::min<std::size_t>(path.size(), 1))}};
 }
 
-Result<std::string> read_source(const TemplateDestination& place) {
-  const auto root = NOMAD_TRY(host::Beneath::open(place.root, false));
-  auto text = NOMAD_TRY(root.read_at(place.path, 0, max_template_source + 1));
+Result<std::string> read_source(const TemplateDestination& location) {
+  const auto root = NOMAD_TRY(host::Beneath::open(location.root, false));
+  auto text = NOMAD_TRY(root.read_at(location.path, 0, max_template_source + 1));
   if (text.size() > max_template_source)
     return Error{Errc::too_large,
-                 fmt::format("{} has more than {} bytes", place.whole(), max_template_source)};
+                 fmt::format("{} has more than {} bytes", location.whole(), max_template_source)};
   return text;
 }
 
@@ -62,16 +62,16 @@ Result<TemplateDestination> place_template(const HookScope& scope,
     const auto from = env.client_path(view(of.getSourcePath()), false);
     if (from.escapes && settings.file_sandbox)
       return Error{Errc::rejected, "template source path escapes alloc directory"};
-    auto text = read_source(place_of(scope, from.path));
+    auto text = read_source(location_of(scope, from.path));
     if (!text) return text.error().within("failed to read template");
     source = std::move(*text);
   }
   const auto to = env.client_path(view(of.getDestPath()), true);
   if (to.escapes && settings.file_sandbox)
     return Error{Errc::rejected, "template destination path escapes alloc directory"};
-  auto place = place_of(scope, to.path);
-  place.source = std::move(source);
-  return place;
+  auto location = location_of(scope, to.path);
+  location.source = std::move(source);
+  return location;
 }
 
 /// What a template is told while it is rendered.
@@ -106,15 +106,15 @@ public:
   }
 
   Result<std::optional<std::string>> file(const templates::FileQuery& query) override {
-    auto place = TemplateDestination{.root = "/", .path = query.path};
+    auto location = TemplateDestination{.root = "/", .path = query.path};
     if (order_.settings->file_sandbox || !query.path.starts_with('/')) {
       std::string_view path = query.path;
       const auto root = directory_of_task(order_.scope);
       enter_directory(root, path);
-      place = {.root = root, .path = std::string{path}};
+      location = {.root = root, .path = std::string{path}};
     }
-    see(place);
-    auto text = read_source(place);
+    see(location);
+    auto text = read_source(location);
     if (!text && text.error().code == Errc::rejected)
       return Error{Errc::rejected, fmt::format("'{}' is outside of sandbox", query.path)};
     if (!text) return text.error();
@@ -150,11 +150,11 @@ public:
 
 private:
   /// Before it is read. What can't be read is told by who reads.
-  void see(const TemplateDestination& place) {
+  void see(const TemplateDestination& location) {
     if (files_.size() == max_followed_files) return;
-    const auto root = host::Beneath::open(place.root, false);
-    const auto mark = root ? host::FileMark::of(*root, place.path) : root.error();
-    if (mark) files_.push_back({place.root, place.path, *mark});
+    const auto root = host::Beneath::open(location.root, false);
+    const auto mark = root ? host::FileMark::of(*root, location.path) : root.error();
+    if (mark) files_.push_back({location.root, location.path, *mark});
   }
 
   const ClusterData* known(const templates::Query& query) const {
@@ -189,10 +189,10 @@ Result<std::vector<ClusterQuery>> asked_of_cluster(const templates::Dependencies
 }
 
 Result<templates::TaskTemplate> parse_template(schema::Template::Reader of,
-                                               const TemplateDestination& place,
+                                               const TemplateDestination& location,
                                                const RenderOrder& order) {
   return templates::TaskTemplate::parse(
-      place.source ? *place.source : copy(of.getEmbeddedTmpl()), order.settings->functions,
+      location.source ? *location.source : copy(of.getEmbeddedTmpl()), order.settings->functions,
       {.delimiters = {.left = copy(of.getLeftDelim()), .right = copy(of.getRightDelim())},
        .errors_on_missing_key = of.getErrMissingKey(),
        .name_space = copy(order.scope.job->getNamespace())});
@@ -239,25 +239,25 @@ Result<bool> write_text(const RenderOrder& order,
                         schema::Template::Reader of,
                         std::string_view text,
                         RenderResult& into) {
-  const auto& place = (*order.places)[index];
-  const auto root = NOMAD_TRY(host::Beneath::open(place.root, false));
-  const auto present = root.read_at(place.path, 0, text.size() + 1);
+  const auto& location = (*order.locations)[index];
+  const auto root = NOMAD_TRY(host::Beneath::open(location.root, false));
+  const auto present = root.read_at(location.path, 0, text.size() + 1);
   if (present && *present == text) return false;
   note_change(order, index, of, into);
-  const auto slash = place.path.rfind('/');
-  if (slash != place.path.npos)
-    NOMAD_TRY(root.make_directories(place.path.substr(0, slash), directory_mode));
-  NOMAD_TRY(root.write_file(place.path, text, file_mode_of(of), false, file_owner_of(of)));
+  const auto slash = location.path.rfind('/');
+  if (slash != location.path.npos)
+    NOMAD_TRY(root.make_directories(location.path.substr(0, slash), directory_mode));
+  NOMAD_TRY(root.write_file(location.path, text, file_mode_of(of), false, file_owner_of(of)));
   return true;
 }
 
-Result<Variables> parse_environment(const TemplateDestination& place, std::string_view text) {
+Result<Variables> parse_environment(const TemplateDestination& location, std::string_view text) {
   auto variables = templates::parse_environment_file(text);
   if (!variables)
     return Error{Errc::rejected,
                  fmt::format("Template failed to read environment variables: error parsing env "
                              "template \"{}\": {}",
-                             place.whole(), variables.error().what)};
+                             location.whole(), variables.error().what)};
   return Variables{variables->begin(), variables->end()};
 }
 
@@ -299,8 +299,8 @@ Result<> render_one(const RenderOrder& order,
                     schema::Template::Reader of,
                     const RenderingEnd& end,
                     RenderResult& into) {
-  const auto& place = (*order.places)[index];
-  const auto parsed = parse_template(of, place, order);
+  const auto& location = (*order.locations)[index];
+  const auto parsed = parse_template(of, location, order);
   if (!parsed) return template_failed(parsed.error());
   TaskSources sources{order};
   auto text = parsed->render(sources, end.limits());
@@ -313,7 +313,8 @@ Result<> render_one(const RenderOrder& order,
                                    .written = false};
   if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
   if (done.missing.empty()) {
-    if (of.getEnvvars()) into.environments[index] = NOMAD_TRY(parse_environment(place, text->text));
+    if (of.getEnvvars())
+      into.environments[index] = NOMAD_TRY(parse_environment(location, text->text));
     auto written = write_text(order, index, of, text->text, into);
     if (!written) return template_failed(written.error());
     done.written = *written;
@@ -370,16 +371,16 @@ std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Rea
 Result<TemplateDestinations> place_templates(const HookScope& scope,
                                              const workload::TaskEnv& env,
                                              const TemplateSettings& settings) {
-  TemplateDestinations places;
+  TemplateDestinations locations;
   for (const auto of : templates_of(scope))
-    places.push_back(NOMAD_TRY(place_template(scope, env, settings, of)));
-  return places;
+    locations.push_back(NOMAD_TRY(place_template(scope, env, settings, of)));
+  return locations;
 }
 
 bool reads_environment(capnp::List<schema::Template>::Reader templates,
-                       const TemplateDestinations& places) {
-  for (unsigned i = 0; i < templates.size() && i < places.size(); ++i) {
-    const auto& source = places[i].source;
+                       const TemplateDestinations& locations) {
+  for (unsigned i = 0; i < templates.size() && i < locations.size(); ++i) {
+    const auto& source = locations[i].source;
     const auto text = source ? std::string_view{*source} : view(templates[i].getEmbeddedTmpl());
     if (text.find("env") != text.npos || text.find("Env") != text.npos) return true;
   }
@@ -392,7 +393,8 @@ Result<bool> render_templates(const RenderOrder& order,
   const auto all = templates_of(order.scope);
   const RenderingEnd end{order, turn};
   for (const auto index : order.which) {
-    if (index >= all.size() || index >= order.places->size()) continue;  // The job is another one.
+    if (index >= all.size() || index >= order.locations->size())
+      continue;  // The job is another one.
     if (std::ranges::find(result.done, index, &workload::TemplateRendering::index)
         != result.done.end())
       continue;  // In an earlier turn.

@@ -67,14 +67,14 @@ Result<TemplateDestinations> place_templates(const HookScope& scope,
 /// Whether a function that reads the task's environment may be called. Such a call has "env" in its
 /// name, and a name is always spelled out.
 bool reads_environment(capnp::List<schema::Template>::Reader templates,
-                       const TemplateDestinations& places);
+                       const TemplateDestinations& locations);
 
 struct RenderOrder {
   HookScope scope;
   Object<schema::plugin::TaskEnvironment>
       environment;  ///< Its `variables` and `node`; empty: none.
   std::shared_ptr<const TemplateSettings> settings;
-  std::shared_ptr<const TemplateDestinations> places;
+  std::shared_ptr<const TemplateDestinations> locations;
   std::vector<std::size_t> which;
   std::map<templates::ClusterQuery, ClusterDataPtr> known;
   std::string region;
@@ -86,7 +86,7 @@ struct RenderOrder {
 
 struct RenderResult {
   std::vector<workload::TemplateRendering> done;
-  /// Variables of those with `env = true` that are whole, by their places.
+  /// Variables of those with `env = true` that are whole, by their locations.
   std::map<std::size_t, workload::Variables> environments;
   /// What `file` has read for each of `done`, by their places; nothing for those that read none.
   std::map<std::size_t, std::vector<host::SeenFile>> files;

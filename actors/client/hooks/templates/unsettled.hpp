@@ -1,6 +1,6 @@
 // Which templates of a task have a new text that the task has not been told of yet (a splay passes,
-// a restart is under way): a file of their places beside the task's directory, in `.templates`, so
-// that the next agent tells it. It is there only meanwhile. Who calls runs on the step runner.
+// a restart is under way): a file of their locations beside the task's directory, in `.templates`,
+// so that the next agent tells it. It is there only meanwhile. Who calls runs on the step runner.
 #pragma once
 
 #include <cstddef>

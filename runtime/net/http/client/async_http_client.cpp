@@ -25,7 +25,7 @@ std::string peer_key(const HttpRequest& request) {
 
 }  // namespace
 
-class AsyncHttpClient::Core final : public HttpCallHost {
+class AsyncHttpClient::Core final : public HttpCallOwner {
 public:
   explicit Core(AsyncHttpClientOptions options)
       : options_{std::move(options)}, loop_{options_.read_bytes, std::chrono::milliseconds{0}} {}

@@ -93,13 +93,13 @@ void HttpClientSocket::on_sent() {
 
 // -- the way to a connection ----------------------------------------------------------------------
 
-HttpCall::HttpCall(HttpCallHost& host,
+HttpCall::HttpCall(HttpCallOwner& owner,
                    AsyncHttpClient::CallId id,
                    HttpRequest request,
                    const HttpLimits& limits,
                    HttpHandlers handlers,
                    bool is_raw)
-    : host_{host},
+    : owner_{owner},
       id_{id},
       request_{std::move(request)},
       limits_{limits},
@@ -122,7 +122,7 @@ void HttpCall::begin_hop() {
   hop_begun_ = Clock::now();
   answer_ = {};
   const bool may_share = request_.keeps_connection && !request_.upgrades && is_repeatable(request_);
-  if (may_share) socket_ = host_.take_kept(request_);
+  if (may_share) socket_ = owner_.take_kept(request_);
   was_kept_ = socket_ != nullptr;
   if (!was_kept_) return dial();
   socket_->belong_to(shared_from_this());
@@ -138,7 +138,7 @@ void HttpCall::dial() {
   if (!known.empty()) return found(std::move(known));
   if (is_path)
     return fail(Kind::invalid, Errc::invalid_argument, "dial unix " + to.host + ": path too long");
-  host_.look_up(id_, to);
+  owner_.look_up(id_, to);
 }
 
 void HttpCall::found(Result<SocketAddresses> addresses) {
@@ -156,7 +156,7 @@ void HttpCall::dial_next() {
     const auto [host, port] = is_path ? std::pair{request_.to.host, std::string{}}
                                       : numeric(address.storage, address.size);
     dialed_ = is_path ? "dial unix " + host : "dial tcp " + join_host_port(host, port);
-    if (const auto& allows = host_.options().allows; allows && !allows(*address.get())) {
+    if (const auto& allows = owner_.options().allows; allows && !allows(*address.get())) {
       not_dialed_ = failure(Kind::forbidden, Errc::permission_denied,
                             dialed_ + ": this address must not be connected to");
       continue;
@@ -176,9 +176,9 @@ void HttpCall::dial_next() {
     if (socket_) {
       socket_->replace(std::move(*socket));
     } else {
-      socket_ = std::make_shared<HttpClientSocket>(host_.loop(), std::move(*socket));
+      socket_ = std::make_shared<HttpClientSocket>(owner_.loop(), std::move(*socket));
       socket_->belong_to(shared_from_this());
-      if (!host_.loop().add(socket_)) return withdraw();
+      if (!owner_.loop().add(socket_)) return withdraw();
     }
     return socket_->await_connection();
   }
@@ -491,11 +491,11 @@ void HttpCall::let_go(bool keeps_socket) {
   ::explicit_bzero(request_.body.data(), request_.body.size());  // it may hold secrets
   if (auto socket = std::exchange(socket_, nullptr)) {
     if (keeps_socket)
-      host_.keep(request_, std::move(socket));
+      owner_.keep(request_, std::move(socket));
     else
       socket->abandon();
   }
-  host_.forget(id_);
+  owner_.forget(id_);
 }
 
 }  // namespace nomad::net

@@ -74,7 +74,7 @@ private:
 };
 
 /// What a request needs of its client.
-class HttpCallHost {
+class HttpCallOwner {
 public:
   virtual const AsyncHttpClientOptions& options() const = 0;
   virtual SocketLoop& loop() = 0;
@@ -89,7 +89,7 @@ public:
   virtual void forget(AsyncHttpClient::CallId call) = 0;
 
 protected:
-  ~HttpCallHost() = default;
+  ~HttpCallOwner() = default;
 };
 
 class HttpCall final : public HttpTunnel, public std::enable_shared_from_this<HttpCall> {
@@ -97,7 +97,7 @@ public:
   using Clock = std::chrono::steady_clock;
   using Kind = HttpClientError::Kind;
 
-  HttpCall(HttpCallHost& host,
+  HttpCall(HttpCallOwner& owner,
            AsyncHttpClient::CallId id,
            HttpRequest request,
            const HttpLimits& limits,
@@ -167,7 +167,7 @@ private:
   void end(std::optional<HttpClientError> failure);
   void let_go(bool keeps_socket);
 
-  HttpCallHost& host_;
+  HttpCallOwner& owner_;
   const AsyncHttpClient::CallId id_;
   HttpRequest request_;
   const HttpLimits limits_;

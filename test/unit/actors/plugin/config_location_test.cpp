@@ -13,12 +13,12 @@ namespace nomad::plugin {
 
 namespace {
 
-const ConfigLocations places{
+const ConfigLocations locations{
     {"", "a.hcl:1"}, {"interval", "a.hcl:2"}, {"limits", "a.hcl:3"}, {"limits.rate", "a.hcl:4"}};
 
 std::string placed(std::string_view what) {
-  const auto error = config_error(what, places);
-  return error ? location_error("stamp", *error, places) : "about something else";
+  const auto error = config_error(what, locations);
+  return error ? location_error("stamp", *error, locations) : "about something else";
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ TEST_CASE("config_location: what names no field has the place of the block, or n
 }
 
 TEST_CASE("config_location: another failure is none of the configuration's fields") {
-  CHECK_FALSE(config_error("interval: expected a duration", places));
-  CHECK_FALSE(config_error("its disk is full", places));
+  CHECK_FALSE(config_error("interval: expected a duration", locations));
+  CHECK_FALSE(config_error("its disk is full", locations));
 }
 
 namespace {

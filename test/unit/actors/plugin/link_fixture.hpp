@@ -33,12 +33,12 @@ public:
 
   plugin::PluginLink start(std::function<void(plugin::Plugin&)> describe,
                            const std::string& config = "{}",
-                           std::map<std::string, std::string> places = {}) {
+                           std::map<std::string, std::string> locations = {}) {
     plugin.describe = std::move(describe);
     link_ = adopt(plugin::spawn_plugin_link(system(), {.name = "p",
                                                        .make_peer = make_peer(),
                                                        .config = config,
-                                                       .places = std::move(places),
+                                                       .locations = std::move(locations),
                                                        .api_turns = Turns::here(),
                                                        .states = states,
                                                        .facts = facts,

@@ -131,9 +131,10 @@ TEST_CASE_FIXTURE(test::LinkFixture,
                   "plugin upgrade: a configuration against its fields, or that it refuses, changes "
                   "nothing") {
   const auto link = start(configured_hook, R"({"color":"red"})");
-  const auto reconfigure = [&](const char* config, std::map<std::string, std::string> places = {}) {
+  const auto reconfigure = [&](const char* config,
+                               std::map<std::string, std::string> locations = {}) {
     const auto done = ask<plugin::plugin_link::Reconfigured>(
-        link, plugin::plugin_link::Reconfigure{make_peer(), config, std::move(places), {}});
+        link, plugin::plugin_link::Reconfigure{make_peer(), config, std::move(locations), {}});
     REQUIRE(done->has_value());
     return done->value() ? std::string{"done"} : done->value().error().what;
   };

@@ -106,13 +106,13 @@ std::vector<std::string> recovered(const test::TempDir& dir) {
 
 TEST_CASE("raft: a server killed at any failpoint comes back with everything it has answered") {
   log::set_level(log::Level::off);
-  const std::pair<const char*, int> places[] = {
+  const std::pair<const char*, int> positions[] = {
       {"raft.before_fsync", 2},      {"raft.before_fsync", 40},     {"raft.after_fsync", 3},
       {"raft.after_fsync", 31},      {"raft.before_apply", 25},     {"raft.after_apply", 25},
       {"raft.before_truncation", 1}, {"raft.before_truncation", 3}, {"snapshot.before_rename", 1},
       {"snapshot.before_rename", 2}, {"snapshot.after_rename", 1},  {"snapshot.after_rename", 3},
   };
-  for (const auto& [name, visit] : places) {
+  for (const auto& [name, visit] : positions) {
     const auto failpoint = fmt::format("{}=kill@{}", name, visit);
     CAPTURE(failpoint);
     const test::TempDir dir;

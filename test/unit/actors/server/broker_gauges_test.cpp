@@ -102,10 +102,10 @@ TEST_CASE_FIXTURE(Shown, "gauges: what blocked jobs ask for is there as long as 
   CHECK(shown.at("blocked_evals.job.cpu{namespace=ops,job=web}") == 500);
   CHECK(shown.at("blocked_evals.job.memory{namespace=ops,job=web}") == 256);
   CHECK(shown.at("blocked_evals.job.cpu{namespace=ops,job=db}") == 300);
-  for (const auto* place :
+  for (const auto* position :
        {"{datacenter=dc1,node_class=large}", "{datacenter=dc2,node_class=large}"}) {
-    CHECK(shown.at(std::string{"blocked_evals.cpu"} + place) == 800);
-    CHECK(shown.at(std::string{"blocked_evals.memory"} + place) == 320);
+    CHECK(shown.at(std::string{"blocked_evals.cpu"} + position) == 800);
+    CHECK(shown.at(std::string{"blocked_evals.memory"} + position) == 320);
   }
 
   blocked.untrack("ops", "web");

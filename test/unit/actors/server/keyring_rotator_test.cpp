@@ -184,8 +184,8 @@ class LostKey : public security::WrappingKey {
 public:
   const std::string& name() const override { return name_; }
 
-  void wrap(std::string_view place, const security::Secret&, Wrapped done) override {
-    wraps += place.starts_with("root key") ? 1 : 0;
+  void wrap(std::string_view position, const security::Secret&, Wrapped done) override {
+    wraps += position.starts_with("root key") ? 1 : 0;
     done(Error{Errc::unavailable, "connection refused"});
   }
 

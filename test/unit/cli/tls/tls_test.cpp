@@ -66,9 +66,9 @@ int code_of(const Result<int>& done) {
 }  // namespace
 
 TEST_CASE("tls: an authority and its certificates, as files that only their owner reads") {
-  Workplace place;
+  Workplace position;
   CHECK(code_of(cli::run_tls_ca_create({})) == 0);
-  CHECK(place.printed()
+  CHECK(position.printed()
         == "==> CA certificate saved to: nomad-agent-ca.pem\n"
            "==> CA certificate key saved to: nomad-agent-ca-key.pem\n");
   CHECK(mode_of("nomad-agent-ca-key.pem") == 0600);
@@ -79,7 +79,7 @@ TEST_CASE("tls: an authority and its certificates, as files that only their owne
   CHECK(code_of(cli::run_tls_cert_create(
             {"-server", "-region=eu", "-additional-dnsname", "web.example"}))
         == 0);
-  CHECK(place.printed().find("==> Server Certificate saved to eu-server-nomad.pem\n")
+  CHECK(position.printed().find("==> Server Certificate saved to eu-server-nomad.pem\n")
         != std::string::npos);
   CHECK(mode_of("eu-server-nomad-key.pem") == 0600);
   const auto server = net::describe_certificate(read_file("eu-server-nomad.pem")).value();
@@ -90,36 +90,36 @@ TEST_CASE("tls: an authority and its certificates, as files that only their owne
   CHECK(server.ip_addresses == std::vector<std::string>{"127.0.0.1"});
 
   CHECK(code_of(cli::run_tls_cert_info({"eu-server-nomad.pem"})) == 0);
-  CHECK(place.printed().find("DNS Names      [web.example server.eu.nomad localhost]\n")
+  CHECK(position.printed().find("DNS Names      [web.example server.eu.nomad localhost]\n")
         != std::string::npos);
 }
 
 TEST_CASE("tls: nothing is overwritten, and mistakes are named") {
-  Workplace place;
+  Workplace position;
   CHECK(code_of(cli::run_tls_cert_create({"-client"})) == 1);
-  CHECK(place.printed().starts_with("Error reading CA: open nomad-agent-ca.pem"));
+  CHECK(position.printed().starts_with("Error reading CA: open nomad-agent-ca.pem"));
   REQUIRE(code_of(cli::run_tls_ca_create({})) == 0);
   const auto before = read_file("nomad-agent-ca.pem");
-  CHECK(place.printed() != "");
+  CHECK(position.printed() != "");
   CHECK(code_of(cli::run_tls_ca_create({})) == 1);
-  CHECK(place.printed() == "CA certificate file 'nomad-agent-ca.pem' already exists\n");
+  CHECK(position.printed() == "CA certificate file 'nomad-agent-ca.pem' already exists\n");
   CHECK(read_file("nomad-agent-ca.pem") == before);
   CHECK(code_of(cli::run_tls_cert_create({"-client", "-server"})) == 1);
-  CHECK(place.printed() == "Please provide either -server, -client, or -cli\n");
+  CHECK(position.printed() == "Please provide either -server, -client, or -cli\n");
   CHECK(code_of(cli::run_tls_ca_create({"-domain", "example.org"})) == 1);
-  CHECK(place.printed()
+  CHECK(position.printed()
         == "Please provide the -name-constraint flag to use a custom domain constraint\n");
   CHECK(code_of(cli::run_tls_cert_info({"nothing.pem"})) == 1);
 }
 
 TEST_CASE("tls: a constrained authority does not certify other domains") {
-  Workplace place;
+  Workplace position;
   REQUIRE(code_of(cli::run_tls_ca_create({"-domain", "example.org", "-name-constraint"})) == 0);
   CHECK(code_of(cli::run_tls_cert_create({"-client", "-domain", "example.org"})) == 0);
-  CHECK(place.printed() != "");
+  CHECK(position.printed() != "");
   CHECK(code_of(cli::run_tls_cert_create(
             {"-server", "-domain", "example.org", "-additional-dnsname", "elsewhere.test"}))
         == 1);
-  CHECK(place.printed().find("the CA does not vouch for the certificate") != std::string::npos);
+  CHECK(position.printed().find("the CA does not vouch for the certificate") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists("global-server-example.org.pem"));
 }

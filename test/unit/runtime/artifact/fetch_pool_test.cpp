@@ -55,7 +55,7 @@ private:
   std::optional<Result<FetchDone>> outcome_;
 };
 
-struct PoolPlace : test::TempDir {
+struct PoolLocation : test::TempDir {
   FetchOptions options(const std::string& script) const {
     std::ofstream{file("program")} << "#!/bin/sh\n" << script;
     fs::permissions(file("program"), fs::perms::all);
@@ -73,69 +73,70 @@ struct PoolPlace : test::TempDir {
 }  // namespace
 
 TEST_CASE("fetch pool: a program that ends without a word is a failure") {
-  const PoolPlace place;
-  FetchPool pool{place.options("exit 3")};
+  const PoolLocation location;
+  FetchPool pool{location.options("exit 3")};
   Heard heard;
-  pool.start(place.fetch(), heard.listener());
+  pool.start(location.fetch(), heard.listener());
   CHECK(heard.wait().error().what == "nomadctl-artifact exited with 3");
-  FetchPool missing{{.program = place.file("missing")}};
+  FetchPool missing{{.program = location.file("missing")}};
   Heard other;
-  missing.start(place.fetch(), other.listener());
+  missing.start(location.fetch(), other.listener());
   CHECK(other.wait().error().code == Errc::not_found);
 }
 
 TEST_CASE("fetch pool: who reports nonsense is not believed") {
-  const PoolPlace place;
-  FetchPool pool{place.options("echo nonsense >&3; exec sleep 1000")};
+  const PoolLocation location;
+  FetchPool pool{location.options("echo nonsense >&3; exec sleep 1000")};
   Heard heard;
-  pool.start(place.fetch(), heard.listener());
+  pool.start(location.fetch(), heard.listener());
   CHECK(heard.wait().error().code == Errc::corrupt);
 }
 
 TEST_CASE("fetch pool: who reports without end is stopped") {
-  const PoolPlace place;
+  const PoolLocation location;
   const auto report = write_report(FetchProgress{1, 2});
   {
-    std::ofstream flood{place.file("flood"), std::ios::binary};
+    std::ofstream flood{location.file("flood"), std::ios::binary};
     for (int i = 0; i < 100'000; ++i)
       flood << report;
   }
-  FetchPool pool{place.options("exec dd status=none bs=" + std::to_string(report.size())
-                               + " if=" + place.file("flood") + " >&3")};
+  FetchPool pool{location.options("exec dd status=none bs=" + std::to_string(report.size())
+                                  + " if=" + location.file("flood") + " >&3")};
   Heard heard;
   std::atomic<std::size_t> told = 0;
   auto listener = heard.listener();
   listener.progress = [&told](const FetchProgress&) { ++told; };
-  pool.start(place.fetch(), listener);
+  pool.start(location.fetch(), listener);
   CHECK(heard.wait().error().code == Errc::corrupt);
   CHECK(told < 3000);
 }
 
 TEST_CASE("fetch pool: a cancelled fetch is gone with all that it has started") {
-  const PoolPlace place;
-  FetchPool pool{place.options("sleep 1000 & echo $! > " + place.file("child") + "; touch "
-                               + place.file("began") + "; wait")};
+  const PoolLocation location;
+  FetchPool pool{location.options("sleep 1000 & echo $! > " + location.file("child") + "; touch "
+                                  + location.file("began") + "; wait")};
   Heard heard;
-  const auto ticket = pool.start(place.fetch(), heard.listener());
-  REQUIRE(test::eventually_in(place.path(), [&] { return fs::exists(place.file("began")); }));
+  const auto ticket = pool.start(location.fetch(), heard.listener());
+  REQUIRE(test::eventually_in(location.path(), [&] { return fs::exists(location.file("began")); }));
   CHECK(!heard.has_come());
   pool.cancel(ticket);
   CHECK(heard.wait().error().code == Errc::cancelled);
 }
 
 TEST_CASE("fetch pool: no more run at a time than have a place") {
-  const PoolPlace place;
-  auto options = place.options("echo >> " + place.file("began") + "; exec sleep 1000");
+  const PoolLocation location;
+  auto options = location.options("echo >> " + location.file("began") + "; exec sleep 1000");
   options.most_running = 2;
   FetchPool pool{options};
   Heard heard[3];
   FetchPool::Ticket tickets[3];
   for (int i = 0; i < 3; ++i)
-    tickets[i] = pool.start(place.fetch(), heard[i].listener());
-  const auto have_begun = [&place](std::uintmax_t count, test::Patience within) {
-    const auto began = place.file("began");
+    tickets[i] = pool.start(location.fetch(), heard[i].listener());
+  const auto have_begun = [&location](std::uintmax_t count, test::Patience within) {
+    const auto began = location.file("began");
     return test::eventually_in(
-        place.path(), [&] { return fs::exists(began) && fs::file_size(began) >= count; }, within);
+        location.path(), [&] { return fs::exists(began) && fs::file_size(began) >= count; },
+        within);
   };
   REQUIRE(have_begun(2, test::patience));
   CHECK_FALSE(have_begun(3, std::chrono::milliseconds{100}));

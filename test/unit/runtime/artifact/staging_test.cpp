@@ -51,51 +51,51 @@ struct StagedTask : test::TempDir {
 }  // namespace
 
 TEST_CASE("staging: a tree is united with what is there, and becomes the agent's") {
-  const StagedTask place;
-  place.put("f");
-  place.put("d/g");
-  place.put("d/e/h");
-  fs::create_symlink("../f", place.out("d/link"));
-  fs::create_directories(place.file("task/local/d"));
-  std::ofstream{place.file("task/local/f")} << "old";
-  std::ofstream{place.file("task/local/d/kept")} << "kept";
-  ::chmod(place.out("d/g").c_str(), 06755);
-  REQUIRE(place.deliver("local"));
-  CHECK(read_text(place.file("task/local/f")) == "new");
-  CHECK(read_text(place.file("task/local/d/g")) == "new");
-  CHECK(read_text(place.file("task/local/d/e/h")) == "new");
-  CHECK(read_text(place.file("task/local/d/kept")) == "kept");
-  CHECK(fs::read_symlink(place.file("task/local/d/link")) == "../f");
+  const StagedTask location;
+  location.put("f");
+  location.put("d/g");
+  location.put("d/e/h");
+  fs::create_symlink("../f", location.out("d/link"));
+  fs::create_directories(location.file("task/local/d"));
+  std::ofstream{location.file("task/local/f")} << "old";
+  std::ofstream{location.file("task/local/d/kept")} << "kept";
+  ::chmod(location.out("d/g").c_str(), 06755);
+  REQUIRE(location.deliver("local"));
+  CHECK(read_text(location.file("task/local/f")) == "new");
+  CHECK(read_text(location.file("task/local/d/g")) == "new");
+  CHECK(read_text(location.file("task/local/d/e/h")) == "new");
+  CHECK(read_text(location.file("task/local/d/kept")) == "kept");
+  CHECK(fs::read_symlink(location.file("task/local/d/link")) == "../f");
 
   struct stat status {};
 
-  REQUIRE(::stat(place.file("task/local/d/g").c_str(), &status) == 0);
+  REQUIRE(::stat(location.file("task/local/d/g").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777U) == 0755);
   CHECK(status.st_uid == ::geteuid());
 }
 
 TEST_CASE("staging: a file comes at its place, with the directories above it") {
-  const StagedTask place;
-  std::ofstream{place.out()} << "new";
-  REQUIRE(place.deliver("local/a/b", true));
-  CHECK(read_text(place.file("task/local/a/b")) == "new");
-  std::ofstream{place.out()} << "newer";
-  REQUIRE(place.deliver("local/a/b", true));
-  CHECK(read_text(place.file("task/local/a/b")) == "newer");
-  std::ofstream{place.out()} << "x";
-  CHECK(place.deliver("local/a", true).error().code == Errc::conflict);
-  CHECK(place.deliver("", true).error().code == Errc::conflict);
-  CHECK(place.deliver("local", false).error().code == Errc::rejected);
+  const StagedTask location;
+  std::ofstream{location.out()} << "new";
+  REQUIRE(location.deliver("local/a/b", true));
+  CHECK(read_text(location.file("task/local/a/b")) == "new");
+  std::ofstream{location.out()} << "newer";
+  REQUIRE(location.deliver("local/a/b", true));
+  CHECK(read_text(location.file("task/local/a/b")) == "newer");
+  std::ofstream{location.out()} << "x";
+  CHECK(location.deliver("local/a", true).error().code == Errc::conflict);
+  CHECK(location.deliver("", true).error().code == Errc::conflict);
+  CHECK(location.deliver("local", false).error().code == Errc::rejected);
 }
 
 TEST_CASE("staging: what must not come is refused before anything is moved") {
   const auto refused = [](const auto& make) {
-    const StagedTask place;
-    place.put("a");
-    make(place);
-    const auto outcome = place.deliver("local");
+    const StagedTask location;
+    location.put("a");
+    make(location);
+    const auto outcome = location.deliver("local");
     CHECK(!outcome);
-    CHECK(!fs::exists(place.file("task/local/a")));
+    CHECK(!fs::exists(location.file("task/local/a")));
     return !outcome && outcome.error().code == Errc::rejected;
   };
   CHECK(refused([](const StagedTask& p) { fs::create_symlink("/etc/passwd", p.out("z")); }));
@@ -112,35 +112,35 @@ TEST_CASE("staging: what must not come is refused before anything is moved") {
       fs::create_directory(deep);
     }
   }));
-  const StagedTask place;
-  fs::create_symlink("/etc/passwd", place.out());
-  CHECK(!place.deliver("local/x", true));
-  CHECK(!place.deliver("local"));
+  const StagedTask location;
+  fs::create_symlink("/etc/passwd", location.out());
+  CHECK(!location.deliver("local/x", true));
+  CHECK(!location.deliver("local"));
 }
 
 TEST_CASE("staging: no link of the task leads the delivery out") {
-  const StagedTask place;
-  place.put("d/f");
+  const StagedTask location;
+  location.put("d/f");
   const test::TempDir elsewhere;
-  fs::create_symlink(elsewhere.path(), place.file("task/local/d"));
-  CHECK(place.deliver("local").error().code == Errc::conflict);
-  fs::create_symlink(elsewhere.path(), place.file("task/out"));
-  CHECK(!place.deliver("out"));
-  CHECK(!place.deliver("out/x"));
+  fs::create_symlink(elsewhere.path(), location.file("task/local/d"));
+  CHECK(location.deliver("local").error().code == Errc::conflict);
+  fs::create_symlink(elsewhere.path(), location.file("task/out"));
+  CHECK(!location.deliver("out"));
+  CHECK(!location.deliver("out/x"));
   CHECK(fs::is_empty(elsewhere.path()));
 }
 
 TEST_CASE("staging: what was done is remembered until the task's is cleared") {
-  const StagedTask place;
-  CHECK(!place.staging.is_done("k"));
-  place.staging.mark_done("k");
-  CHECK(place.staging.is_done("k"));
-  place.put("f");
-  REQUIRE(place.staging.begin("k", ::geteuid(), ::getegid()));
-  CHECK(fs::is_empty(place.staging.path("k")));
-  REQUIRE(place.staging.discard("k"));
-  CHECK(!fs::exists(place.staging.path("k")));
-  REQUIRE(place.staging.clear());
-  CHECK(!fs::exists(place.file(".artifacts")));
-  REQUIRE(place.staging.clear());
+  const StagedTask location;
+  CHECK(!location.staging.is_done("k"));
+  location.staging.mark_done("k");
+  CHECK(location.staging.is_done("k"));
+  location.put("f");
+  REQUIRE(location.staging.begin("k", ::geteuid(), ::getegid()));
+  CHECK(fs::is_empty(location.staging.path("k")));
+  REQUIRE(location.staging.discard("k"));
+  CHECK(!fs::exists(location.staging.path("k")));
+  REQUIRE(location.staging.clear());
+  CHECK(!fs::exists(location.file(".artifacts")));
+  REQUIRE(location.staging.clear());
 }

@@ -43,9 +43,9 @@ TEST_CASE("reload: tells what took effect, and what waits for a restart") {
 TEST_CASE("reload: blocks of plugins take effect where there is a plugin_dir") {
   AgentConfig running;
   running.plugin_blocks["stamp"].config = R"({"file":"a"})";
-  running.plugin_blocks["stamp"].places = {{"", "a.hcl:1"}};
+  running.plugin_blocks["stamp"].locations = {{"", "a.hcl:1"}};
   auto wanted = running;
-  wanted.plugin_blocks["stamp"].places = {{"", "a.hcl:9"}};
+  wanted.plugin_blocks["stamp"].locations = {{"", "a.hcl:9"}};
   CHECK(reload(running, wanted).pending.empty());
 
   wanted.plugin_blocks["stamp"].config = R"({"file":"b"})";

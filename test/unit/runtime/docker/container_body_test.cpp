@@ -263,7 +263,7 @@ TEST_CASE("docker body: what is bound is what was looked at, whatever takes its 
     "../alloc/new:/n"],"mount":[{"type":"bind","source":"../alloc/data","target":"/m"}]})");
   spec.alloc_root = dir.file("alloc1");
   spec.task_directory = dir.file("alloc1/web");
-  spec.binds_place = dir.file("binds/life/web-7c9f.1");
+  spec.binds_location = dir.file("binds/life/web-7c9f.1");
   AgentSettings agent;
   agent.socket = dir.file("engine");
   const auto engine = net::listen_unix(agent.socket);  // this process
@@ -276,24 +276,24 @@ TEST_CASE("docker body: what is bound is what was looked at, whatever takes its 
   std::filesystem::rename(data, dir.file("alloc1/alloc/moved"));
   std::filesystem::create_directory_symlink("/etc", data);
 
-  CHECK(host.at("Binds").at(3).as_string() == spec.binds_place + "/0:/d");
-  CHECK(host.at("Mounts").at(0).at("Source").as_string() == spec.binds_place + "/3");
+  CHECK(host.at("Binds").at(3).as_string() == spec.binds_location + "/0:/d");
+  CHECK(host.at("Mounts").at(0).at("Source").as_string() == spec.binds_location + "/3");
   for (const char* number : {"/0/f", "/3/f"})
-    CHECK(std::filesystem::file_size(spec.binds_place + number) == 6);
-  CHECK(std::filesystem::file_size(spec.binds_place + "/1") == 6);
+    CHECK(std::filesystem::file_size(spec.binds_location + number) == 6);
+  CHECK(std::filesystem::file_size(spec.binds_location + "/1") == 6);
   CHECK(std::filesystem::is_directory(dir.file("alloc1/alloc/new")));
 
   const auto keep_none = [](std::string_view) { return false; };
   release_binds_of_others(dir.file("binds"), "life", keep_none);
   release_binds_of_others(dir.file("binds"), "other",
-                          [](std::string_view place) { return place == "web-7c9f.1"; });
-  CHECK(std::filesystem::exists(spec.binds_place + "/0/f"));
+                          [](std::string_view location) { return location == "web-7c9f.1"; });
+  CHECK(std::filesystem::exists(spec.binds_location + "/0/f"));
   release_binds_of_others(dir.file("binds"), "other", keep_none);
   CHECK_FALSE(std::filesystem::exists(dir.file("binds/life")));
   CHECK(std::filesystem::exists(dir.file("alloc1/alloc/moved/f")));
   spec.settings.volumes = {"../alloc/out:/o"};
   CHECK(container_body(spec, agent).error().code == Errc::rejected);
-  release_binds(spec.binds_place);
+  release_binds(spec.binds_location);
 }
 
 TEST_CASE("docker body: a mount of what is not there is refused and makes nothing") {
@@ -302,7 +302,7 @@ TEST_CASE("docker body: a mount of what is not there is refused and makes nothin
   auto spec = spec_for(R"({"image":"a","mount":[{"type":"bind","source":"new","target":"/m"}]})");
   spec.alloc_root = dir.file("alloc1");
   spec.task_directory = dir.file("alloc1/web");
-  spec.binds_place = dir.file("binds/life/1");
+  spec.binds_location = dir.file("binds/life/1");
   const auto refused = container_body(spec, {});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().what == "bind source path does not exist: " + dir.file("alloc1/web/new"));
@@ -315,7 +315,7 @@ TEST_CASE("docker body: an engine with other mounts is given what it sees itself
   auto spec = spec_for(R"({"image":"a","volumes":["local:/l"]})");
   spec.alloc_root = dir.file("alloc1");
   spec.task_directory = dir.file("alloc1/web");
-  spec.binds_place = dir.file("binds/life/1");
+  spec.binds_location = dir.file("binds/life/1");
   AgentSettings agent;
   agent.socket = dir.file("engine");
   std::string bind;
@@ -336,10 +336,10 @@ TEST_CASE("docker body: an engine with other mounts is given what it sees itself
     return;
   }
   CHECK(bind == spec.task_directory + "/local:/l");
-  CHECK_MESSAGE(std::filesystem::is_empty(spec.binds_place), "nothing is held in vain");
+  CHECK_MESSAGE(std::filesystem::is_empty(spec.binds_location), "nothing is held in vain");
   look();
-  CHECK(bind == spec.binds_place + "/0:/l");
-  release_binds(spec.binds_place);
+  CHECK(bind == spec.binds_location + "/0:/l");
+  release_binds(spec.binds_location);
 }
 
 TEST_CASE("docker body: a seccomp profile is a file of bounded size") {

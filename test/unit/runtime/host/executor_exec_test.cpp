@@ -136,9 +136,9 @@ TEST_CASE("exec: a command has its own streams and status in the task's place") 
   CHECK(command.err() == "err\n");
   CHECK(command.ends_of_out() == 1);
   CHECK(command.ends_of_err() == 1);
-  RunningCommand place = task.shell("cat /proc/self/cgroup; echo; pwd; echo $GREETING; umask");
-  CHECK(place.exited().exit_code == 0);
-  CHECK(place.out() == task.executors.log("web.stdout.0") + "/\nhello\n0022\n");
+  RunningCommand location = task.shell("cat /proc/self/cgroup; echo; pwd; echo $GREETING; umask");
+  CHECK(location.exited().exit_code == 0);
+  CHECK(location.out() == task.executors.log("web.stdout.0") + "/\nhello\n0022\n");
   task.check_alive();
 }
 
@@ -391,15 +391,15 @@ TEST_CASE("exec: damaged orders never disturb the task") {
 TEST_CASE("exec: an executor of an earlier release says that it is too old") {
   // Plays one: it holds the lock, speaks of a running task and knows no `exec`.
   Executors executors;
-  std::string place = executors.state_dir() + "/" + exec_key;
-  std::filesystem::create_directories(place);
-  UniqueFd lock{::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  std::string location = executors.state_dir() + "/" + exec_key;
+  std::filesystem::create_directories(location);
+  UniqueFd lock{::open(location.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
   UniqueFd listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  REQUIRE(place.size() + 8 < sizeof address.sun_path);
-  (place + "/socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(location.size() + 8 < sizeof address.sun_path);
+  (location + "/socket").copy(address.sun_path, sizeof address.sun_path - 1);
   REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   REQUIRE(::listen(listener.get(), 4) == 0);
   std::thread old{[&] {
@@ -433,7 +433,7 @@ TEST_CASE("exec: an executor of an earlier release says that it is too old") {
   listener.reset();
   executors.reopen();  // its connection closes
   old.join();
-  std::filesystem::remove_all(place);
+  std::filesystem::remove_all(location);
 }
 
 TEST_CASE(

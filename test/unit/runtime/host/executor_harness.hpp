@@ -51,19 +51,19 @@ public:
 
 private:
   template <class T>
-  void set(std::optional<T>& place, T value) {
+  void set(std::optional<T>& location, T value) {
     std::lock_guard lock{mutex_};
-    if (place.has_value()) std::abort();  // each event comes once
-    place.emplace(std::move(value));
+    if (location.has_value()) std::abort();  // each event comes once
+    location.emplace(std::move(value));
     changed_.notify_all();
   }
 
   template <class T>
-  T wait(std::optional<T>& place) {
+  T wait(std::optional<T>& location) {
     std::unique_lock lock{mutex_};
-    if (!changed_.wait_for(lock, std::chrono::seconds{30}, [&] { return place.has_value(); }))
+    if (!changed_.wait_for(lock, std::chrono::seconds{30}, [&] { return location.has_value(); }))
       throw std::runtime_error{"nothing was heard for 30 s"};
-    return *place;
+    return *location;
   }
 
   std::mutex mutex_;

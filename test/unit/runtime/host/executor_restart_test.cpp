@@ -176,20 +176,20 @@ TEST_CASE("executor: attaching to another run, or to nothing, fails") {
 
 TEST_CASE("executor: leftovers of a crashed start do not hinder the next") {
   Executors executors;
-  std::string place = executors.state_dir() + '/' + kept_key;
+  std::string location = executors.state_dir() + '/' + kept_key;
 
   SUBCASE("an empty directory") {
-    std::filesystem::create_directory(place);
+    std::filesystem::create_directory(location);
   }
   SUBCASE("a socket without a listener and a half-written state") {
-    std::filesystem::create_directory(place);
-    write_text(place + "/socket", "");
-    write_text(place + "/state.new", "nomadctl-exec");
+    std::filesystem::create_directory(location);
+    write_text(location + "/socket", "");
+    write_text(location + "/state.new", "nomadctl-exec");
   }
   SUBCASE("an executor that never got its start message") {
-    std::filesystem::create_directory(place);
+    std::filesystem::create_directory(location);
     int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto spawned = spawn_executor(executor_program(), std::move(*make_place(state, kept_key)));
+    auto spawned = spawn_executor(executor_program(), std::move(*make_location(state, kept_key)));
     REQUIRE_FALSE(spawned.has_error());
     ::close(state);
   }
@@ -199,9 +199,9 @@ TEST_CASE("executor: leftovers of a crashed start do not hinder the next") {
 
 TEST_CASE("executor: a damaged state file is reported once, not guessed about") {
   Executors executors;
-  std::string place = executors.state_dir() + '/' + kept_key;
-  std::filesystem::create_directory(place);
-  write_text(place + "/state", "nomadctl-executor 1\nrun ru");
+  std::string location = executors.state_dir() + '/' + kept_key;
+  std::filesystem::create_directory(location);
+  write_text(location + "/state", "nomadctl-executor 1\nrun ru");
   Heard heard;
 
   SUBCASE("by a start") {
@@ -215,7 +215,7 @@ TEST_CASE("executor: a damaged state file is reported once, not guessed about") 
   SUBCASE("and not by a purge") {
     CHECK_FALSE(executors.purge(kept_key).has_error());
   }
-  CHECK_FALSE(std::filesystem::exists(place));
+  CHECK_FALSE(std::filesystem::exists(location));
   CHECK(executors.run(kept_key, executors.shell("exit 4")).exit_code == 4);
 }
 
@@ -227,27 +227,27 @@ TEST_CASE("executor: after a reboot a task is lost, and who has its number now i
   REQUIRE(::getsid(stranger) == stranger);
   executor::RunState state{.run_id = "run-1", .process = identify(stranger)};
   state.process.boot_id = "another-boot";
-  const std::string place = executors.state_dir() + '/' + kept_key;
-  std::filesystem::create_directory(place);
-  write_text(place + "/state", executor::to_text(state));
+  const std::string location = executors.state_dir() + '/' + kept_key;
+  std::filesystem::create_directory(location);
+  write_text(location + "/state", executor::to_text(state));
   Heard heard;
 
   executors.client().attach(kept_key, "run-1", heard.listener());
 
   CHECK(heard.started().error().code == Errc::unavailable);
   CHECK(is_alive(identify(stranger)));
-  CHECK_FALSE(std::filesystem::exists(place));
+  CHECK_FALSE(std::filesystem::exists(location));
 }
 
 TEST_CASE("executor: one that loses its directory ends, and its task with it") {
   Executors executors;
-  const std::string place = executors.state_dir() + '/' + kept_key;
+  const std::string location = executors.state_dir() + '/' + kept_key;
   Heard heard;
-  const auto delete_place = [&] {  // The executor may be writing its state.
-    CHECK(test::eventually_in(place, [&] {
+  const auto delete_location = [&] {  // The executor may be writing its state.
+    CHECK(test::eventually_in(location, [&] {
       std::error_code failure;
-      std::filesystem::remove_all(place, failure);
-      return !std::filesystem::exists(place, failure);
+      std::filesystem::remove_all(location, failure);
+      return !std::filesystem::exists(location, failure);
     }));
   };
   SUBCASE("while the task runs and the agent is there") {
@@ -255,7 +255,7 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
     const auto started = heard.started();
     REQUIRE_FALSE(started.has_error());
     const auto executor = identify(started->executor_pid);
-    delete_place();
+    delete_location();
     const auto exit = heard.exited();
     CHECK(exit.signal == SIGKILL);
     CHECK(exit.reason == "its executor's directory was deleted");
@@ -269,7 +269,7 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
     REQUIRE_FALSE(started.has_error());
     const auto executor = identify(started->executor_pid);
     executors.reopen();
-    delete_place();
+    delete_location();
     CHECK(test::has_ended(started->process.pid));
     CHECK(test::has_ended(executor.pid));
   }
@@ -280,7 +280,7 @@ TEST_CASE("executor: one that loses its directory ends, and its task with it") {
     const auto executor = identify(started->executor_pid);
     CHECK(heard.exited().exit_code == 3);
     executors.reopen();
-    delete_place();
+    delete_location();
     CHECK(test::has_ended(executor.pid));
   }
 }

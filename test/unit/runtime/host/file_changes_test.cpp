@@ -167,9 +167,9 @@ TEST_CASE("file_changes: without inotify files are looked at from time to time")
     times = 1'000'000;
   }
   SUBCASE("for a while") {}
-  Fixture place{without_inotify(times)};
-  place.watch(place.seen("local/one/conf"));
-  CHECK(place.stays_silent());
-  put(place.dir / "local/one/conf", "other");
-  CHECK(place.hears());
+  Fixture location{without_inotify(times)};
+  location.watch(location.seen("local/one/conf"));
+  CHECK(location.stays_silent());
+  put(location.dir / "local/one/conf", "other");
+  CHECK(location.hears());
 }

@@ -105,10 +105,11 @@ boost::json::object mutated(boost::json::value job, std::minstd_rand& random) {
       18446744073709551615, true, "", "x", "10s", "signal", "consul", [], {}, [null], ["a", null],
       [{}], {"b": "1", "a": "2"}, {"a": null}, {"a": ["x"]}])");
   for (auto left = random() % 4; left > 0; --left) {
-    std::vector<boost::json::value*> places;
-    collect(job, places);
-    if (places.size() == 1) break;
-    *places[1 + random() % (places.size() - 1)] = others.at(random() % others.get_array().size());
+    std::vector<boost::json::value*> positions;
+    collect(job, positions);
+    if (positions.size() == 1) break;
+    *positions[1 + random() % (positions.size() - 1)]
+        = others.at(random() % others.get_array().size());
   }
   return job.as_object();
 }

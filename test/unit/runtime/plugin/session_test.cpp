@@ -35,7 +35,7 @@ TEST_CASE("session: a function is asked, answers, and sees the task's meta and e
     plugin.is("p", "1").task_hook(
         {.name = "h", .phases = {Phase::PRESTART}},
         hook_of([](HookRunner& runner, const HookCall& call) -> Result<HookAnswer> {
-          agent.event("Test", call.meta("color"));
+          runner.event("Test", call.meta("color"));
           return HookAnswer{.done = true, .data = {{"saw", call.env("A")}}};
         }));
   }};
@@ -47,6 +47,23 @@ TEST_CASE("session: a function is asked, answers, and sees the task's meta and e
   CHECK(answer->done);
   CHECK(answer->data.at("saw") == "1");
   CHECK(agent.events().at(0).message == "red");
+}
+
+TEST_CASE("session: a hook that was written for the last release is served") {
+  TestAgent agent{[](Plugin& plugin) {
+    plugin.is("p", "1").task_hook(
+        {.name = "h", .phases = {Phase::PRESTART}},
+        hook_of([](HookHost& host, const HookCall& call) -> Result<HookAnswer> {
+          const schema::plugin::HookPlace::Reader place = call.place;
+          Host& whole = host.agent();
+          return HookAnswer{.data = {{"task", copy(place.getTask())},
+                                     {"node", whole.surroundings().node}}};
+        }));
+  }};
+
+  const auto answer = agent.run_hook("h", Phase::PRESTART, {.task = "web"});
+
+  CHECK(answer.value().data.at("task") == "web");
 }
 
 TEST_CASE("session: nested JSON is read as the whole is") {

@@ -297,13 +297,13 @@ TEST_CASE("prober: who is sent round in circles stops") {
 }
 
 TEST_CASE("prober: redirects lead to nothing but HTTP") {
-  for (const auto* place :
+  for (const auto* position :
        {"file:///etc/passwd", "gopher://127.0.0.1/", "scp://x/y", "http://[/"}) {
-    CAPTURE(place);
+    CAPTURE(position);
     for (const unsigned status : {301U, 302U, 303U, 307U, 308U}) {
-      if (status > 303 && std::string_view{place} == "http://[/") continue;  // nobody follows it
+      if (status > 303 && std::string_view{position} == "http://[/") continue;  // nobody follows it
       const ScriptedServer server{
-          answers_with(http_answer(status, "body", "Location: "s + place + "\r\n"))};
+          answers_with(http_answer(status, "body", "Location: "s + position + "\r\n"))};
       const auto outcome = ask(to(server));
       CHECK_FALSE(outcome.passed);
       CHECK(outcome.output.starts_with("nomad: Get \""));

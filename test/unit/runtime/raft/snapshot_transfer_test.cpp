@@ -133,7 +133,7 @@ TEST_CASE("snapshot transfer: while a chunk is read no other is asked for") {
 
   for (int beats = 0; beats < 100; ++beats)
     CHECK(sender.beat().empty());
-  CHECK(sender.wants(100).chunk_fetches.empty());  // nor another place
+  CHECK(sender.wants(100).chunk_fetches.empty());  // nor another position
 
   // What is read by then is not wanted any more: the other place is read next.
   const auto out = sender.step(ChunkFetched{

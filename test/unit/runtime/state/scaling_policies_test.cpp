@@ -53,9 +53,9 @@ struct ScalingState : StateFixture {
     std::string out;
     const auto events = now().scaling_events("default", "web");
     if (!events) return "none";
-    const auto place = find_entry(events->getScalingEvents(), group);
-    if (!place) return "none of the group";
-    for (const auto event : events->getScalingEvents()[*place].getValue())
+    const auto position = find_entry(events->getScalingEvents(), group);
+    if (!position) return "none of the group";
+    for (const auto event : events->getScalingEvents()[*position].getValue())
       out += std::to_string(event.getCount().getValue()) + ' ';
     return out;
   }

@@ -77,7 +77,7 @@ public:
       case 16:
         return draw_of_kind(command);
       case 17:
-        return draw_place(command);
+        return draw_position(command);
       case 18:
         return draw_secret(command);
       case 19:
@@ -217,7 +217,7 @@ private:
   }
 
   /// The same of those that others refer to.
-  void draw_place(schema::Command::Builder command) {
+  void draw_position(schema::Command::Builder command) {
     switch (random_.below(6)) {
       case 3:
         return command.initQuotaUpsert().setName(text(name("quota", 2)));

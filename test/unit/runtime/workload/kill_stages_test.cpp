@@ -11,7 +11,7 @@
 using namespace nomad;
 using namespace nomad::workload;
 using KillStage = KillStages::Stage;
-using Places = std::vector<std::size_t>;
+using Locations = std::vector<std::size_t>;
 
 namespace {
 
@@ -33,14 +33,14 @@ TEST_CASE("kill_stages: the leader ends first, then the others, sidecars last, p
 
   CHECK(stages.begin());
   CHECK(stages.advance().empty());
-  CHECK(stages.hooks_answered() == Places{3});
+  CHECK(stages.hooks_answered() == Locations{3});
   CHECK(stages.advance().empty());
   stages.ended(3);
-  CHECK(stages.advance() == Places{1, 4});
+  CHECK(stages.advance() == Locations{1, 4});
   stages.ended(4);
   CHECK(stages.advance().empty());
   stages.ended(1);
-  CHECK(stages.advance() == Places{0});
+  CHECK(stages.advance() == Locations{0});
   CHECK(stages.stage() == KillStage::sidecars);
   stages.ended(0);
   CHECK(stages.advance().empty());
@@ -53,12 +53,12 @@ TEST_CASE("kill_stages: the leader ends first, then the others, sidecars last, p
 TEST_CASE("kill_stages: a stage without living tasks is passed at once") {
   KillStages only_sidecars{{sidecar, sidecar}};
   only_sidecars.begin();
-  CHECK(only_sidecars.hooks_answered() == Places{0, 1});
+  CHECK(only_sidecars.hooks_answered() == Locations{0, 1});
 
   KillStages led{{leader, main_task}};
   led.ended(0);
   led.begin();
-  CHECK(led.hooks_answered() == Places{1});
+  CHECK(led.hooks_answered() == Locations{1});
 
   KillStages only_poststop{{poststop}};
   only_poststop.begin();
@@ -69,7 +69,7 @@ TEST_CASE("kill_stages: a stage without living tasks is passed at once") {
 TEST_CASE("kill_stages: a leader that is a sidecar ends as the leader") {
   KillStages stages{{{.name = "proxy", .leader = true, .sidecar = true}, main_task}};
   stages.begin();
-  CHECK(stages.hooks_answered() == Places{0});
+  CHECK(stages.hooks_answered() == Locations{0});
 }
 
 TEST_CASE("kill_stages: killing begins once") {
@@ -78,7 +78,7 @@ TEST_CASE("kill_stages: killing begins once") {
   CHECK(stages.stage() == KillStage::none);
   CHECK(stages.begin());
   CHECK_FALSE(stages.begin());
-  CHECK(stages.hooks_answered() == Places{0});
+  CHECK(stages.hooks_answered() == Locations{0});
   CHECK(stages.hooks_answered().empty());
   CHECK_FALSE(stages.begin());
 }
@@ -120,7 +120,7 @@ TEST_CASE("kill_stages: when nothing lives, the dead need not wait for a restart
   CHECK(stages.take_idle(std::vector{done, pending, pending, done}).empty());
   stages.ended(3);
   const std::vector<TaskView> states{done, done, pending, done};
-  CHECK(stages.take_idle(states) == Places{0, 1});
+  CHECK(stages.take_idle(states) == Locations{0, 1});
   CHECK(stages.take_idle(states).empty());
   stages.begin();
   CHECK(stages.hooks_answered().empty());
@@ -141,8 +141,8 @@ TEST_CASE("kill_stages: whatever ends when, all are killed once and in their ord
     };
     KillStages stages{tasks};
     std::vector<bool> killed(tasks.size()), ended(tasks.size());
-    const auto kill = [&](const Places& places) {
-      for (const auto i : places) {
+    const auto kill = [&](const Locations& positions) {
+      for (const auto i : positions) {
         REQUIRE_FALSE(killed[i]);
         REQUIRE_FALSE(ended[i]);
         REQUIRE((tasks[i].leader || !tasks[i].poststop));

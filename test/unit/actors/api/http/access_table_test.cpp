@@ -46,8 +46,8 @@ std::shared_ptr<access::Authenticator> by_words() {
 
 std::vector<std::string> all_words() {
   std::vector<std::string> words;
-  for (auto place = 1; place <= static_cast<int>(Capability::management); ++place)
-    words.emplace_back(access::word_of(static_cast<Capability>(place)));
+  for (auto position = 1; position <= static_cast<int>(Capability::management); ++position)
+    words.emplace_back(access::word_of(static_cast<Capability>(position)));
   return words;
 }
 

@@ -143,9 +143,9 @@ struct HookSetFixture : ActorFixture {
 
   void act(std::function<void(HookSet&)> what) { tell(set, Do{std::move(what)}); }
 
-  void ask(std::size_t place, client::HookPhase phase) {
-    act([this, place, phase](HookSet& hooks) {
-      hooks.ask(place, phase, [this](const HookSet::Answer& answer) {
+  void ask(std::size_t location, client::HookPhase phase) {
+    act([this, location, phase](HookSet& hooks) {
+      hooks.ask(location, phase, [this](const HookSet::Answer& answer) {
         log.push_back(answer ? "answered" : answer.error().what);
       });
     });

@@ -50,7 +50,7 @@ TEST_CASE("steps: slow ones give up their places, so that others go on") {
   actor::SystemConfig config;
   actor::System system{config};
   const auto steps
-      = client::spawn_blocking_pool(system, {.places = 2, .max_threads = 6, .patience = 20ms});
+      = client::spawn_blocking_pool(system, {.slots = 2, .max_threads = 6, .patience = 20ms});
   Gate gate;
   const auto slow = client::blocking::make([&gate]() -> Result<> {
     gate.pass();
@@ -93,7 +93,7 @@ TEST_CASE("steps: what computes has places of its own, of which one job gets one
   actor::SystemConfig config;
   actor::System system{config};
   const auto steps = client::spawn_blocking_pool(
-      system, {.places = 1, .max_threads = 16, .patience = 1h, .computing = {.short_places = 2}});
+      system, {.slots = 1, .max_threads = 16, .patience = 1h, .computing = {.short_slots = 2}});
   Gate gate;
   std::atomic<int> begun_of_a = 0;
   std::atomic<int> ended = 0;

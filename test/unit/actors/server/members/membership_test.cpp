@@ -230,7 +230,7 @@ TEST_CASE_FIXTURE(MembersFixture, "membership: a key is replaced while servers g
     const auto done = ask<membership::KeyringChanged>(servers.at("b").membership,
                                                       membership::ChangeKeyring{action, on});
     REQUIRE((done->has_value() && (*done)->has_value()));
-    return (**done)->tally;
+    return (**done)->answers;
   };
   const auto early = order(KeyringAction::use, next);
   CHECK(early.servers == 3);
@@ -262,10 +262,10 @@ TEST_CASE_FIXTURE(MembersFixture, "membership: a key that can't be kept is not u
       servers.at("a").membership,
       membership::ChangeKeyring{KeyringAction::install, "QUFBQUFBQUFBQUFBQUFBQg=="});
   REQUIRE((done->has_value() && (*done)->has_value()));
-  CHECK((**done)->tally.messages
+  CHECK((**done)->answers.messages
         == std::map<std::string, std::string>{{"b.global", "the keyring can't be kept: no space"}});
-  CHECK((**done)->tally.keys.at(key) == 2);
-  CHECK((**done)->tally.keys.size() == 2);
+  CHECK((**done)->answers.keys.at(key) == 2);
+  CHECK((**done)->answers.keys.size() == 2);
 }
 
 namespace {
@@ -285,7 +285,7 @@ struct OrdersFixture : MembersFixture {
     const auto done = ask<membership::KeyringChanged>(servers.at("a").membership,
                                                       membership::ChangeKeyring{action, on});
     REQUIRE((done->has_value() && (*done)->has_value()));
-    return (**done)->tally;
+    return (**done)->answers;
   }
 
   std::string refusal(const std::string& at, const Object<schema::membership::Sealed>& order) {

@@ -66,14 +66,14 @@ TEST_CASE("oidc: the address has scopes, state, nonce and the hash of the proof 
 
 TEST_CASE("oidc: each part of a login is in its proof key") {
   const OidcLogin login{"m", "r", "n", "s"};
-  const auto place = proof_place(login);
+  const auto position = proof_location(login);
   for (const auto part :
        {&OidcLogin::method, &OidcLogin::redirect_uri, &OidcLogin::nonce, &OidcLogin::state}) {
     auto other = login;
     other.*part = "x";
-    CHECK(proof_place(other) != place);
+    CHECK(proof_location(other) != position);
   }
-  CHECK(proof_place({"m", "r", "n 1:s", ""}) != proof_place({"m", "r", "n", "1:s"}));
+  CHECK(proof_location({"m", "r", "n 1:s", ""}) != proof_location({"m", "r", "n", "1:s"}));
 }
 
 TEST_CASE("oidc: a client says who it is by header, by form, or by its name alone") {

@@ -251,9 +251,9 @@ TEST_CASE("rights: fewer rules give more only where the missing one denied or wa
     const auto policies = source.policies();
     auto fewer = policies;
     auto& from = fewer[source.random().below(fewer.size())];
-    const auto place = static_cast<std::ptrdiff_t>(source.random().below(from.size()));
-    const auto missing = from[static_cast<std::size_t>(place)];
-    from.erase(from.begin() + place);
+    const auto position = static_cast<std::ptrdiff_t>(source.random().below(from.size()));
+    const auto missing = from[static_cast<std::size_t>(position)];
+    from.erase(from.begin() + position);
     const auto before = compiled(cache, policies);
     const auto after = compiled(cache, fewer);
     for (int i = 0; i < 30; ++i) {
@@ -292,12 +292,12 @@ TEST_CASE("rights: no walk of changes and questions is allowed more than the rul
   auto rights = compiled(cache, policies);
   for (int step = 0; step < 100'000; ++step) {
     if (source.random().chance(0.05)) {
-      const auto place = source.random().below(policies.size());
+      const auto position = source.random().below(policies.size());
       const auto kind = source.random().below(3);
       if (kind == 0 && policies.size() < 10) policies.push_back(source.policy());
-      if (kind == 1) policies[place] = source.policy();
+      if (kind == 1) policies[position] = source.policy();
       if (kind == 2 && policies.size() > 1)
-        policies.erase(policies.begin() + static_cast<std::ptrdiff_t>(place));
+        policies.erase(policies.begin() + static_cast<std::ptrdiff_t>(position));
       rights = compiled(cache, policies);
     }
     const auto question = source.question();

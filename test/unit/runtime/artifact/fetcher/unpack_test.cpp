@@ -97,27 +97,27 @@ TEST_CASE("unpack: trees come out as they went in, in all formats") {
       {"tbz2", ::archive_write_add_filter_bzip2},
       {"tar.xz", ::archive_write_add_filter_xz},
       {"tar.zst", ::archive_write_add_filter_zstd}};
-  const auto look = [](const Unpacking& place) {
-    CHECK(content_of(place.out("d/run")) == "#!/bin/sh");
-    CHECK(mode_of(place.out("d/run")) == 0755);
-    CHECK(mode_of(place.out("d")) == 0750);
-    CHECK(fs::file_size(place.out("e/f/deep")) == 300'000);
-    CHECK(fs::read_symlink(place.out("d/link")) == "../e");
+  const auto look = [](const Unpacking& location) {
+    CHECK(content_of(location.out("d/run")) == "#!/bin/sh");
+    CHECK(mode_of(location.out("d/run")) == 0755);
+    CHECK(mode_of(location.out("d")) == 0750);
+    CHECK(fs::file_size(location.out("e/f/deep")) == 300'000);
+    CHECK(fs::read_symlink(location.out("d/link")) == "../e");
   };
   for (const auto& [kind, filter] : tars) {
     const auto& shown = kind;
     CAPTURE(shown);
-    const Unpacking place;
-    write_archive(place.archive(), tree, ::archive_write_set_format_pax_restricted, filter);
-    const auto members = place.unpack(kind);
+    const Unpacking location;
+    write_archive(location.archive(), tree, ::archive_write_set_format_pax_restricted, filter);
+    const auto members = location.unpack(kind);
     REQUIRE_MESSAGE(members, members.error().what);
     CHECK(*members == 4);
-    look(place);
+    look(location);
   }
-  const Unpacking place;
-  write_archive(place.archive(), tree, ::archive_write_set_format_zip);
-  REQUIRE(place.unpack("zip"));
-  look(place);
+  const Unpacking location;
+  write_archive(location.archive(), tree, ::archive_write_set_format_zip);
+  REQUIRE(location.unpack("zip"));
+  look(location);
 }
 
 TEST_CASE("unpack: a single file, compressed or alone in an archive") {
@@ -126,23 +126,23 @@ TEST_CASE("unpack: a single file, compressed or alone in an archive") {
                                                   {"bz2", ::archive_write_add_filter_bzip2},
                                                   {"xz", ::archive_write_add_filter_xz},
                                                   {"zst", ::archive_write_add_filter_zstd}}) {
-    const Unpacking place;
-    write_archive(place.archive(), {{"x", AE_IFREG, "hello"}}, ::archive_write_set_format_raw,
+    const Unpacking location;
+    write_archive(location.archive(), {{"x", AE_IFREG, "hello"}}, ::archive_write_set_format_raw,
                   filter);
-    REQUIRE(unpack_file(place.archive(), *archive_by_name(kind), place.out("f"), {}));
-    CHECK(content_of(place.out("f")) == "hello");
-    CHECK(!place.unpack(kind));
+    REQUIRE(unpack_file(location.archive(), *archive_by_name(kind), location.out("f"), {}));
+    CHECK(content_of(location.out("f")) == "hello");
+    CHECK(!location.unpack(kind));
   }
-  const Unpacking place;
-  write_archive(place.archive(), {{"/any/where", AE_IFREG, "hello", 0700}});
-  REQUIRE(unpack_file(place.archive(), *archive_by_name("tar"), place.out("f"), {}));
-  CHECK(content_of(place.out("f")) == "hello");
-  CHECK(mode_of(place.out("f")) == 0700);
-  write_archive(place.archive(), {{"a", AE_IFREG, "1"}, {"b", AE_IFREG, "2"}});
-  CHECK(unpack_file(place.archive(), *archive_by_name("tar"), place.out("g"), {}).error().code
+  const Unpacking location;
+  write_archive(location.archive(), {{"/any/where", AE_IFREG, "hello", 0700}});
+  REQUIRE(unpack_file(location.archive(), *archive_by_name("tar"), location.out("f"), {}));
+  CHECK(content_of(location.out("f")) == "hello");
+  CHECK(mode_of(location.out("f")) == 0700);
+  write_archive(location.archive(), {{"a", AE_IFREG, "1"}, {"b", AE_IFREG, "2"}});
+  CHECK(unpack_file(location.archive(), *archive_by_name("tar"), location.out("g"), {}).error().code
         == Errc::rejected);
-  std::ofstream{place.archive()} << "this is not compressed";
-  CHECK(!unpack_file(place.archive(), *archive_by_name("gz"), place.out("h"), {}));
+  std::ofstream{location.archive()} << "this is not compressed";
+  CHECK(!unpack_file(location.archive(), *archive_by_name("gz"), location.out("h"), {}));
 }
 
 TEST_CASE("unpack: what leads out is refused, and nothing outside is touched") {
@@ -163,22 +163,22 @@ TEST_CASE("unpack: what leads out is refused, and nothing outside is touched") {
   };
   for (const auto& entries : bad) {
     CAPTURE(entries.back().path);
-    const Unpacking place;
-    write_archive(place.archive(), entries);
-    const auto outcome = place.unpack();
+    const Unpacking location;
+    write_archive(location.archive(), entries);
+    const auto outcome = location.unpack();
     REQUIRE(!outcome);
     CHECK(outcome.error().code == Errc::rejected);
-    CHECK(!fs::exists(place.file("escaped")));
+    CHECK(!fs::exists(location.file("escaped")));
     CHECK(!fs::exists("/etc/nomadctl-test"));
   }
 }
 
 TEST_CASE("unpack: nothing is written through a link of the archive itself") {
-  const Unpacking place;
-  write_archive(place.archive(),
+  const Unpacking location;
+  write_archive(location.archive(),
                 {{"d", AE_IFDIR}, {"l", AE_IFLNK, "d"}, {"l/inside", AE_IFREG, "x"}});
-  CHECK(!place.unpack());
-  CHECK(!fs::exists(place.out("d/inside")));
+  CHECK(!location.unpack());
+  CHECK(!fs::exists(location.out("d/inside")));
   const Unpacking other;
   write_archive(other.archive(), {{"f", AE_IFREG, "old"},
                                   {"l", AE_IFLNK, "f"},
@@ -191,31 +191,33 @@ TEST_CASE("unpack: nothing is written through a link of the archive itself") {
 }
 
 TEST_CASE("unpack: bombs are refused before they fill the disk") {
-  const Unpacking place;
-  write_archive(place.archive(), {{"zeros", AE_IFREG, std::string(20'000'000, '\0')}},
+  const Unpacking location;
+  write_archive(location.archive(), {{"zeros", AE_IFREG, std::string(20'000'000, '\0')}},
                 ::archive_write_set_format_pax_restricted, ::archive_write_add_filter_gzip);
-  CHECK(place.unpack("tar.gz", {.bytes = 1'000'000}).error().code == Errc::too_large);
-  CHECK(place.unpack("tar.gz", {.ratio = 100, .ratio_from = 1'000'000}).error().code
+  CHECK(location.unpack("tar.gz", {.bytes = 1'000'000}).error().code == Errc::too_large);
+  CHECK(location.unpack("tar.gz", {.ratio = 100, .ratio_from = 1'000'000}).error().code
         == Errc::too_large);
-  write_archive(place.archive(), {{"zeros", AE_IFREG, std::string(20'000'000, '\0')}},
+  write_archive(location.archive(), {{"zeros", AE_IFREG, std::string(20'000'000, '\0')}},
                 ::archive_write_set_format_raw, ::archive_write_add_filter_gzip);
-  CHECK(unpack_file(place.archive(), *archive_by_name("gz"), place.out("z"), {.bytes = 1'000'000})
+  CHECK(unpack_file(location.archive(), *archive_by_name("gz"), location.out("z"),
+                    {.bytes = 1'000'000})
             .error()
             .code
         == Errc::too_large);
-  CHECK(fs::file_size(place.out("z")) < 2'000'000);
-  write_archive(place.archive(), {{"a"}, {"b"}, {"c"}});
-  CHECK(place.unpack("tar", {.files = 2}).error().what.find("too many files") != std::string::npos);
+  CHECK(fs::file_size(location.out("z")) < 2'000'000);
+  write_archive(location.archive(), {{"a"}, {"b"}, {"c"}});
+  CHECK(location.unpack("tar", {.files = 2}).error().what.find("too many files")
+        != std::string::npos);
 }
 
 TEST_CASE("unpack: what is no archive, or ends too soon, says so") {
-  const Unpacking place;
-  std::ofstream{place.archive()} << "no archive";
+  const Unpacking location;
+  std::ofstream{location.archive()} << "no archive";
   for (const char* kind : {"tar", "zip", "tar.gz", "tar.xz"})
-    CHECK_MESSAGE(place.unpack(kind).error().code == Errc::corrupt, kind);
-  write_archive(place.archive(), {{"f", AE_IFREG, std::string(100'000, 'x')}});
-  fs::resize_file(place.archive(), 50'000);
-  CHECK(place.unpack().error().code == Errc::corrupt);
-  write_archive(place.archive(), {});
-  CHECK(!place.unpack());
+    CHECK_MESSAGE(location.unpack(kind).error().code == Errc::corrupt, kind);
+  write_archive(location.archive(), {{"f", AE_IFREG, std::string(100'000, 'x')}});
+  fs::resize_file(location.archive(), 50'000);
+  CHECK(location.unpack().error().code == Errc::corrupt);
+  write_archive(location.archive(), {});
+  CHECK(!location.unpack());
 }

@@ -77,12 +77,12 @@ TEST_CASE("member keyring: it is kept as a list, the primary key first") {
 }
 
 TEST_CASE("member keyring: what servers have is counted") {
-  KeyringAnswers tally;
-  tally.count({"a", "b"});
-  tally.count({"b", "a"});
-  tally.count({});
-  CHECK(tally.keys == std::map<std::string, std::size_t>{{"a", 2}, {"b", 2}});
-  CHECK(tally.primaries == std::map<std::string, std::size_t>{{"a", 1}, {"b", 1}});
+  KeyringAnswers answers;
+  answers.count({"a", "b"});
+  answers.count({"b", "a"});
+  answers.count({});
+  CHECK(answers.keys == std::map<std::string, std::size_t>{{"a", 2}, {"b", 2}});
+  CHECK(answers.primaries == std::map<std::string, std::size_t>{{"a", 1}, {"b", 1}});
 }
 
 TEST_CASE("member keyring: what a server of another version asks for is refused") {

@@ -24,7 +24,7 @@ void show_body(std::string& out,
                const BodyNode& body,
                const EvalContext& context,
                const std::string& indent) {
-  const auto place = [&](Span span) { return show(file.source().range(span)); };
+  const auto position = [&](Span span) { return show(file.source().range(span)); };
   auto attribute = body.attributes.begin();
   for (auto block = body.blocks.begin();
        attribute != body.attributes.end() || block != body.blocks.end();) {

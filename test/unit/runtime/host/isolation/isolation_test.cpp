@@ -26,17 +26,17 @@ bool can_isolate() {
 }
 
 /// Executors with a task directory as the client makes it.
-struct Place {
+struct Location {
   Executors executors;
 
-  Place() {
+  Location() {
     std::filesystem::permissions(executors.directory().path(), std::filesystem::perms{0755});
     const AllocDir dir{executors.alloc_root()};
     REQUIRE_FALSE(dir.build().has_error());
     REQUIRE_FALSE(dir.build_task("web").has_error());
   }
 
-  ~Place() {
+  ~Location() {
     const auto keys = executors.client().keys();
     for (const auto& key : *keys)
       if (executors.purge(key).has_error()) std::abort();
@@ -55,7 +55,7 @@ struct Place {
     command.isolation = Isolation{.root = executors.task_dir(),
                                   .mounts = plan_mounts(mounts).value(),
                                   .root_attributes = root_attributes(false),
-                                  .programs = program_places("/bin/sh"),
+                                  .programs = program_locations("/bin/sh"),
                                   .capabilities = default_capabilities(),
                                   .filter = make_call_filter(default_capabilities()).value()};
     return command;
@@ -120,9 +120,9 @@ TEST_CASE("isolation: chroot_env is looked up on the host and in the task's dire
 
 TEST_CASE("isolation: a task sees its own files, processes and devices, and is nobody") {
   if (!can_isolate()) return;
-  Place place;
+  Location location;
 
-  const auto out = place.run(place.command(
+  const auto out = location.run(location.command(
       "pwd; echo $$; id -u; ls /; cat /etc/hostname >/dev/null; ls /proc | grep -c '^[0-9]'; ls "
       "/dev; "
       "grep -E 'NoNewPrivs|Seccomp:|CapEff|CapBnd' /proc/self/status; ls /private; "
@@ -138,44 +138,44 @@ TEST_CASE("isolation: a task sees its own files, processes and devices, and is n
                  "om\nzero\n")
         != std::string::npos);
   CHECK(out.ends_with("writable\nmine\nno disk\n"));
-  CHECK(read_text(place.executors.task_dir() + "/local/mine") == "mine\n");
+  CHECK(read_text(location.executors.task_dir() + "/local/mine") == "mine\n");
 }
 
 TEST_CASE("isolation: what a task writes where the host's files show stays in its directory") {
   if (!can_isolate()) return;
-  Place place;
-  std::filesystem::create_directories(place.executors.task_dir() + "/etc");
-  write_text(place.executors.task_dir() + "/etc/app.conf", "from a template");
+  Location location;
+  std::filesystem::create_directories(location.executors.task_dir() + "/etc");
+  write_text(location.executors.task_dir() + "/etc/app.conf", "from a template");
 
-  const auto out = place.run(place.command(
+  const auto out = location.run(location.command(
       "cat /etc/app.conf; echo; echo changed > /etc/passwd; echo new > /etc/new; cat /etc/passwd"));
 
   CHECK(out == "from a template\nchanged\n");
   CHECK(read_text("/etc/passwd").find("root") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists("/etc/new"));
-  CHECK(read_text(place.executors.task_dir() + "/etc/new") == "new\n");
+  CHECK(read_text(location.executors.task_dir() + "/etc/new") == "new\n");
 }
 
 TEST_CASE(
     "isolation: a command that is not there is told by its name, one of no permission by the "
     "system") {
   if (!can_isolate()) return;
-  Place place;
-  auto command = place.command("");
+  Location location;
+  auto command = location.command("");
   command.command = "no-such";
-  command.isolation->programs = program_places("no-such");
-  CHECK(place.fail(command) == Error{Errc::not_found, "file no-such not found under path"});
+  command.isolation->programs = program_locations("no-such");
+  CHECK(location.fail(command) == Error{Errc::not_found, "file no-such not found under path"});
 
-  command = place.command("");
+  command = location.command("");
   command.isolation->mounts.push_back(
       {.kind = PlannedMount::Kind::bind, .target = "/data", .source = "/no/such/volume"});
-  CHECK(place.fail(command).what.find("opening /no/such/volume") != std::string::npos);
+  CHECK(location.fail(command).what.find("opening /no/such/volume") != std::string::npos);
 }
 
 TEST_CASE("isolation: the host's processes and the old way of changing the root can be had") {
   if (!can_isolate()) return;
-  Place place;
-  auto command = place.command(
+  Location location;
+  auto command = location.command(
       "test $$ != 1 && test -d /proc/$PPID && ls / | tr '\\n' ' '; echo ../../..; ls /../../../ | "
       "grep -c boot");
   command.isolation->private_pids = false;
@@ -183,7 +183,7 @@ TEST_CASE("isolation: the host's processes and the old way of changing the root 
   command.isolation->pivot = false;
   command.arguments.back() += " || true";
 
-  const auto out = place.run(command);
+  const auto out = location.run(command);
 
   CHECK(out.find("alloc bin dev etc") == 0);
   CHECK(out.ends_with("\n0\n"));
@@ -191,14 +191,14 @@ TEST_CASE("isolation: the host's processes and the old way of changing the root 
 
 TEST_CASE("isolation: a command beside a task is in its place, with its terminal and its rights") {
   if (!can_isolate()) return;
-  Place place;
+  Location location;
   Heard heard;
-  place.executors.client().start(isolated_key, place.command("echo $$ > /local/pid; sleep 1000"),
-                                 heard.listener());
+  location.executors.client().start(
+      isolated_key, location.command("echo $$ > /local/pid; sleep 1000"), heard.listener());
   REQUIRE_FALSE(heard.started().has_error());
 
   auto session
-      = exec(place.executors, isolated_key,
+      = exec(location.executors, isolated_key,
              {"sh", "-c",
               "cat /proc/1/comm; readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/ipc; "
               "readlink /proc/1/ns/pid /proc/1/ns/mnt /proc/1/ns/ipc; id -u; "
@@ -210,13 +210,13 @@ TEST_CASE("isolation: a command beside a task is in its place, with its terminal
   CHECK(running.out().find("65534\nCapEff:") != std::string::npos);
   CHECK(running.out().find("NoNewPrivs:\t1\nSeccomp:\t2\n") != std::string::npos);
 
-  auto on_terminal = exec(place.executors, isolated_key, {"tty"}, true);
+  auto on_terminal = exec(location.executors, isolated_key, {"tty"}, true);
   REQUIRE_FALSE(on_terminal.has_error());
   RunningCommand terminal{std::move(*on_terminal)};
   CHECK(terminal.exited().exit_code == 0);
   CHECK(terminal.out() == "/dev/pts/0\r\n");
 
-  auto missing = exec(place.executors, isolated_key, {"no-such"});
+  auto missing = exec(location.executors, isolated_key, {"no-such"});
   REQUIRE(missing.has_error());
   CHECK(missing.error().what
         == "failed to start command: exec: \"no-such\": executable file not found in $PATH");

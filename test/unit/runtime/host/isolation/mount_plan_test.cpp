@@ -166,14 +166,14 @@ TEST_CASE("mount plan: programs run as their owner only where that is allowed") 
 }
 
 TEST_CASE("mount plan: a command is looked for as Nomad does") {
-  CHECK(program_places("web")
+  CHECK(program_locations("web")
         == std::vector<std::string>{"/local/web", "/web", "/usr/local/bin/web", "/usr/bin/web",
                                     "/bin/web"});
-  CHECK(program_places("/usr/bin/env")
+  CHECK(program_locations("/usr/bin/env")
         == std::vector<std::string>{"/local/usr/bin/env", "/usr/bin/env"});
-  CHECK(program_places("bin/web") == std::vector<std::string>{"/local/bin/web", "/bin/web"});
-  CHECK(program_places("../../web") == std::vector<std::string>{"/web", "/web"});
-  CHECK(program_places("").empty());
+  CHECK(program_locations("bin/web") == std::vector<std::string>{"/local/bin/web", "/bin/web"});
+  CHECK(program_locations("../../web") == std::vector<std::string>{"/web", "/web"});
+  CHECK(program_locations("").empty());
 }
 
 TEST_CASE("mount plan: paths of tasks stay below their root") {

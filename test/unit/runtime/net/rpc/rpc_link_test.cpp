@@ -121,6 +121,7 @@ TEST_CASE("rpc_link: a lost connection answers what is open, and says that it ha
   connection->call({.method = 2, .timeout = 30s, .head = {}, .body = {}},
                    [&](RpcReply reply) { outcome.set_value(std::move(reply)); });
   CHECK(ask(connection, 1, "").outcome.has_value());  // the other call has arrived
+  const auto address = server->address;
   server.reset();
 
   const auto reply = outcome.get_future().get();
@@ -128,7 +129,8 @@ TEST_CASE("rpc_link: a lost connection answers what is open, and says that it ha
   CHECK(reply.was_sent);
   CHECK_FALSE(connection->is_open());
   const auto later = ask(connection, 1, "");
-  CHECK(later.outcome.error().code == Errc::unavailable);
+  CHECK(later.outcome.error()
+        == Error{Errc::unavailable, "the connection with " + address + " is closed"});
   CHECK_FALSE(later.was_sent);
 }
 

@@ -71,8 +71,8 @@ struct Process {
 };
 
 struct BridgeFixture {
-  host::TempDir place;
-  FakeProgram program{place.path()};
+  host::TempDir location;
+  FakeProgram program{location.path()};
   drivers::DriverCapabilities capabilities;
   ConfigSpec spec = empty_spec();
   std::vector<std::unique_ptr<Process>> processes;
@@ -89,7 +89,7 @@ struct BridgeFixture {
 
   void begin(int speed = 50) {
     processes.push_back(
-        std::make_unique<Process>(speed, program, place.path(), capabilities, spec));
+        std::make_unique<Process>(speed, program, location.path(), capabilities, spec));
   }
 
   FewAgent& agent() const { return processes.back()->agent; }
@@ -191,7 +191,8 @@ struct BridgeFixture {
 
   std::size_t files(const std::string& directory) const {
     std::size_t count = 0;
-    for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator{place / directory})
+    for ([[maybe_unused]] const auto& each :
+         std::filesystem::directory_iterator{location / directory})
       ++count;
     return count;
   }

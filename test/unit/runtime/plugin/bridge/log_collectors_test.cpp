@@ -27,16 +27,16 @@ using plugin::bridge::drivers::LogCollector;
 namespace {
 
 struct CollectorsFixture {
-  host::TempDir place;
+  host::TempDir location;
   FewAgent loop;
-  LogCollectors collectors{loop, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
+  LogCollectors collectors{loop, std::getenv("NOMADCTL_EXECUTOR"), location / "fifos"};
 
   Result<LogCollectors::Kept> start(LogCollectors& with) { return start(with, loop); }
 
   Result<LogCollectors::Kept> start(LogCollectors& with, FewAgent& agent) {
     capnp::MallocMessageBuilder message;
     auto config = message.initRoot<schema::plugin::TaskConfig>();
-    config.setAllocRoot((place / "alloc1").c_str());
+    config.setAllocRoot((location / "alloc1").c_str());
     config.initId().setTask("web");
     config.initLogs().setMaxFiles(2);
     config.getLogs().setMaxFileBytes(1000);
@@ -50,23 +50,23 @@ struct CollectorsFixture {
   static void kill(const LogCollector& process) { REQUIRE(::kill(process.pid(), SIGKILL) == 0); }
 
   std::string kept_output() const {
-    return host::read_text(place / "alloc1/alloc/logs/web.stdout.0");
+    return host::read_text(location / "alloc1/alloc/logs/web.stdout.0");
   }
 
-  bool has_fifos() const { return !std::filesystem::is_empty(place / "fifos"); }
+  bool has_fifos() const { return !std::filesystem::is_empty(location / "fifos"); }
 };
 
 }  // namespace
 
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: what is written is kept, until it is to end") {
-  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  std::filesystem::create_directories(location / "alloc1/alloc/logs");
   auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   const host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
   REQUIRE(writer.get() >= 0);
   REQUIRE(::write(writer.get(), "hello\n", 6) == 6);
-  const auto file = place / "alloc1/alloc/logs/web.stdout.0";
+  const auto file = location / "alloc1/alloc/logs/web.stdout.0";
   CHECK(loop.serve([&] { return host::read_text(file) == "hello\n"; }));
   collectors.finish(kept->process);
   CHECK(loop.serve([&] { return !has_fifos(); }));
@@ -74,19 +74,19 @@ TEST_CASE_FIXTURE(CollectorsFixture,
 
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: one that can't open the logs is an error with the file's name") {
-  std::filesystem::create_directories(place / "alloc1/alloc");
-  host::write_text(place / "alloc1/alloc/logs", "no directory");
+  std::filesystem::create_directories(location / "alloc1/alloc");
+  host::write_text(location / "alloc1/alloc/logs", "no directory");
   const auto kept = start(collectors);
   REQUIRE_FALSE(kept);
   CHECK(kept.error().what
-        == "the task's logs can't be kept: opening " + (place / "alloc1/alloc/logs")
+        == "the task's logs can't be kept: opening " + (location / "alloc1/alloc/logs")
                + ": Not a directory");
   CHECK_FALSE(has_fifos());
   CHECK_FALSE(loop.is_watching());
 }
 
 TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that ends before it reads is an error") {
-  LogCollectors others{loop, "/bin/true", place / "fifos"};
+  LogCollectors others{loop, "/bin/true", location / "fifos"};
   const auto kept = start(others);
   REQUIRE_FALSE(kept);
   CHECK(kept.error().what == "the task's logs can't be kept: it has ended before it read anything");
@@ -95,7 +95,7 @@ TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that ends before it re
 
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: one that ends is followed, and no line is lost") {
-  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  std::filesystem::create_directories(location / "alloc1/alloc/logs");
   const auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   std::vector<LogCollector> renewed;
@@ -123,9 +123,9 @@ TEST_CASE_FIXTURE(CollectorsFixture,
 
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: one that ended before it was looked after is followed") {
-  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  std::filesystem::create_directories(location / "alloc1/alloc/logs");
   FewAgent dead;  // with a process of the plugin's that is not served any more
-  LogCollectors earlier{dead, std::getenv("NOMADCTL_EXECUTOR"), place / "fifos"};
+  LogCollectors earlier{dead, std::getenv("NOMADCTL_EXECUTOR"), location / "fifos"};
   const auto kept = start(earlier, dead);
   REQUIRE_MESSAGE(kept, kept.error().what);
   const host::UniqueFd writer{::open(kept->paths.out.c_str(), O_RDWR | O_NONBLOCK)};
@@ -141,7 +141,7 @@ TEST_CASE_FIXTURE(CollectorsFixture,
 
 TEST_CASE_FIXTURE(CollectorsFixture,
                   "log collectors: what is left by one that has ended is read at the end") {
-  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  std::filesystem::create_directories(location / "alloc1/alloc/logs");
   const auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   host::UniqueFd writer{::open(kept->paths.out.c_str(), O_WRONLY | O_NONBLOCK)};
@@ -160,16 +160,16 @@ TEST_CASE_FIXTURE(CollectorsFixture,
 }
 
 TEST_CASE_FIXTURE(CollectorsFixture, "log collectors: one that can't be followed is tried again") {
-  std::filesystem::create_directories(place / "alloc1/alloc/logs");
+  std::filesystem::create_directories(location / "alloc1/alloc/logs");
   const auto kept = start(collectors);
   REQUIRE_MESSAGE(kept, kept.error().what);
   std::vector<LogCollector> renewed;
   collectors.watch(kept->process, [&](const LogCollector& process) { renewed.push_back(process); });
-  std::filesystem::rename(place / "alloc1", place / "elsewhere");
+  std::filesystem::rename(location / "alloc1", location / "elsewhere");
   kill(kept->process);
   REQUIRE(loop.serve([&] { return loop.heard("it is tried again") > 1; }));
   CHECK(renewed.empty());
-  std::filesystem::rename(place / "elsewhere", place / "alloc1");
+  std::filesystem::rename(location / "elsewhere", location / "alloc1");
   CHECK(loop.serve([&] { return renewed.size() == 1; }));
   collectors.finish(kept->process);
   CHECK(loop.serve([&] { return !has_fifos(); }));

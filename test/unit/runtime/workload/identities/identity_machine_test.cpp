@@ -12,10 +12,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string places_of(const std::vector<std::size_t>& which) {
+std::string positions_of(const std::vector<std::size_t>& which) {
   std::string text;
-  for (const auto place : which)
-    text += ' ' + std::to_string(place);
+  for (const auto position : which)
+    text += ' ' + std::to_string(position);
   return text;
 }
 
@@ -29,20 +29,20 @@ struct Identities {
     for (const auto& action : machine.take()) {
       if (!text.empty()) text += ", ";
       text += std::visit(
-          Overloaded{[](const identity_action::Ask& it) { return "ask" + places_of(it.which); },
-                     [](const identity_action::Write& it) { return "write" + places_of(it.which); },
-                     [](const identity_action::Act& it) { return "act" + places_of(it.which); },
-                     [this](const identity_action::Wait& it) {
-                       round = it.round;
-                       delay = it.delay;
-                       return std::string{"wait"};
-                     },
-                     [](const identity_action::AnswerStart& it) {
-                       return it.outcome ? std::string{"start"}
-                                         : "no start: " + it.outcome.error().what;
-                     },
-                     [](const identity_action::AnswerCancel&) { return std::string{"cancelled"}; },
-                     [](const identity_action::AnswerStop&) { return std::string{"stopped"}; }},
+          Overloaded{
+              [](const identity_action::Ask& it) { return "ask" + positions_of(it.which); },
+              [](const identity_action::Write& it) { return "write" + positions_of(it.which); },
+              [](const identity_action::Act& it) { return "act" + positions_of(it.which); },
+              [this](const identity_action::Wait& it) {
+                round = it.round;
+                delay = it.delay;
+                return std::string{"wait"};
+              },
+              [](const identity_action::AnswerStart& it) {
+                return it.outcome ? std::string{"start"} : "no start: " + it.outcome.error().what;
+              },
+              [](const identity_action::AnswerCancel&) { return std::string{"cancelled"}; },
+              [](const identity_action::AnswerStop&) { return std::string{"stopped"}; }},
           action);
     }
     return text;

@@ -240,9 +240,9 @@ private:
       }
       ledger_->saved(round, Error{Errc::io, "no luck"}, now_);
     } else if (!owed_.empty()) {
-      const auto place = static_cast<std::ptrdiff_t>(random_.below(owed_.size()));
-      const auto owed = owed_[static_cast<std::size_t>(place)];
-      owed_.erase(owed_.begin() + place);
+      const auto position = static_cast<std::ptrdiff_t>(random_.below(owed_.size()));
+      const auto owed = owed_[static_cast<std::size_t>(position)];
+      owed_.erase(owed_.begin() + position);
       owed.say();
     }
     carry_out();

@@ -69,9 +69,9 @@ private:
 
   void end_one() {
     if (open_.empty()) return;
-    const auto place = static_cast<std::ptrdiff_t>(random_.below(open_.size()));
-    const auto one = open_[static_cast<std::size_t>(place)];
-    open_.erase(open_.begin() + place);
+    const auto position = static_cast<std::ptrdiff_t>(random_.below(open_.size()));
+    const auto one = open_[static_cast<std::size_t>(position)];
+    open_.erase(open_.begin() + position);
     const auto task = tasks_.find(one.reading.id);
     const bool goes_on = task != tasks_.end() && task->second.run == one.run;
     REQUIRE(streams_.end_reading(one.reading) == goes_on);

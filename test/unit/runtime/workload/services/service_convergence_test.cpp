@@ -212,9 +212,9 @@ private:
 
   void answer_one() {
     if (owed_.empty()) return;
-    const auto place = static_cast<std::ptrdiff_t>(random_.below(owed_.size()));
-    const auto say = owed_[static_cast<std::size_t>(place)];
-    owed_.erase(owed_.begin() + place);
+    const auto position = static_cast<std::ptrdiff_t>(random_.below(owed_.size()));
+    const auto say = owed_[static_cast<std::size_t>(position)];
+    owed_.erase(owed_.begin() + position);
     say();
     carry_out();
   }

@@ -8,7 +8,7 @@ using namespace nomad::workload;
 using namespace std::chrono_literals;
 using templates::ChangeMode;
 using templates::ClusterQuery;
-using Places = std::vector<std::size_t>;
+using Locations = std::vector<std::size_t>;
 
 namespace {
 
@@ -54,7 +54,7 @@ void change(TaskTemplates& task, Nanoseconds now) {
 TEST_CASE("task_templates: a task may start when all of them are whole") {
   TaskTemplates task{{restarting(), restarting()}};
   task.begin(false, false);
-  CHECK(task.take_due(0s) == Places{0, 1});
+  CHECK(task.take_due(0s) == Locations{0, 1});
   CHECK(task.take_due(0s).empty());  // One rendering at a time.
   task.rendered({{.index = 0, .written = true}, {.index = 1, .asked = {app}, .missing = {"app"}}});
   CHECK_FALSE(task.is_ready());
@@ -64,7 +64,7 @@ TEST_CASE("task_templates: a task may start when all of them are whole") {
   task.news(db, 1s);
   CHECK(task.take_due(1s).empty());
   task.news(app, 2s);
-  CHECK(task.take_due(2s) == Places{1});
+  CHECK(task.take_due(2s) == Locations{1});
   task.rendered({{.index = 1, .asked = {app}, .written = true}});
   CHECK(task.is_ready());
   CHECK(task.missing().empty());
@@ -124,7 +124,7 @@ TEST_CASE("task_templates: a task that was found running is left alone unless a 
   for (const bool written : {false, true}) {
     TaskTemplates task{{restarting()}};
     task.begin(true, false);
-    REQUIRE(task.take_due(0s) == Places{0});
+    REQUIRE(task.take_due(0s) == Locations{0});
     task.rendered({{.index = 0, .asked = {app}, .written = written}});
     REQUIRE(task.is_ready());
     task.released();
@@ -140,7 +140,7 @@ TEST_CASE("task_templates: many changes are one rendering after a quiet time, or
     CHECK(task.take_due(i * 100ms).empty());
   }
   CHECK(task.due() == Nanoseconds{1900ms});
-  CHECK(task.take_due(1900ms) == Places{0});
+  CHECK(task.take_due(1900ms) == Locations{0});
   task.rendered({{.index = 0, .asked = {app}, .written = true}});
   CHECK(task.take_plan(1900ms, 0)->restarts);
 
@@ -153,7 +153,7 @@ TEST_CASE("task_templates: many changes are one rendering after a quiet time, or
 TEST_CASE("task_templates: a splay gathers what changes within it") {
   auto task = started({restarting(0s, 10s), signalling("SIGHUP")});
   task.news(app, 1s);
-  REQUIRE(task.take_due(1s) == Places{0, 1});
+  REQUIRE(task.take_due(1s) == Locations{0, 1});
   task.rendered({{.index = 0, .asked = {app}, .written = true}, {.index = 1, .asked = {app}}});
   CHECK_FALSE(task.take_plan(1s, 4'000'000'000));
   CHECK(task.due() == Nanoseconds{5s});
@@ -168,7 +168,7 @@ TEST_CASE("task_templates: rendering anew before a restart holds the start again
   task.exited();
   task.begin(false, true);
   CHECK_FALSE(task.is_ready());
-  CHECK(task.take_due(1s) == Places{0});
+  CHECK(task.take_due(1s) == Locations{0});
   task.rendered({{.index = 0, .asked = {app}, .written = true}});
   CHECK(task.is_ready());
   task.released();
@@ -179,11 +179,11 @@ TEST_CASE("task_templates: rendering anew before a restart holds the start again
 TEST_CASE("task_templates: a start that was given up renders what it lacks the next time") {
   TaskTemplates task{{restarting()}};
   task.begin(false, false);
-  REQUIRE(task.take_due(0s) == Places{0});
+  REQUIRE(task.take_due(0s) == Locations{0});
   task.rendered({});  // It was cancelled.
   task.exited();
   task.begin(false, false);
-  CHECK(task.take_due(1s) == Places{0});
+  CHECK(task.take_due(1s) == Locations{0});
 }
 
 TEST_CASE("task_templates: noop asks for nothing") {
@@ -197,7 +197,7 @@ TEST_CASE("task_templates: a file that has changed is read when its template's w
   auto task = started({restarting(2s), restarting()});
   task.file_changed(0, 1s);
   CHECK(task.take_due(2s).empty());
-  CHECK(task.take_due(3s) == Places{0});
+  CHECK(task.take_due(3s) == Locations{0});
   task.rendered({{.index = 0, .written = true}});
   CHECK(task.take_plan(3s, 0)->restarts);
 }

@@ -122,7 +122,7 @@ private:
     machine_->rendered(done, machine_->templates().acts_on_changes(), now_);
   }
 
-  static std::string shown(const template_action::Place&) { return "place"; }
+  static std::string shown(const template_action::Locate&) { return "place"; }
 
   static std::string shown(const template_action::Render& it) {
     return fmt::format("render {}", it.which);
@@ -220,9 +220,9 @@ private:
 
   void answer_one() {
     if (owed_.empty()) return;
-    const auto place = static_cast<std::ptrdiff_t>(random_.below(owed_.size()));
-    const auto say = owed_[static_cast<std::size_t>(place)];
-    owed_.erase(owed_.begin() + place);
+    const auto position = static_cast<std::ptrdiff_t>(random_.below(owed_.size()));
+    const auto say = owed_[static_cast<std::size_t>(position)];
+    owed_.erase(owed_.begin() + position);
     say();
     carry_out();
   }
@@ -291,7 +291,7 @@ private:
     });
   }
 
-  void carry_out(const template_action::Place&) {
+  void carry_out(const template_action::Locate&) {
     take_step([this] {
       if (chance(0.1))
         machine_->placed(Error{Errc::io, "no luck"}, now_);

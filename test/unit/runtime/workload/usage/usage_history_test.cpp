@@ -154,8 +154,8 @@ TEST_CASE("usage history: network is counted from the second reading of a run on
   REQUIRE(hour.points.size() == 5);
   CHECK_FALSE(hour.points[0]->network.has_value());
   CHECK(*hour.points[1]->network == doctest::Approx(200'000).epsilon(0.10));
-  for (const auto place : {2, 3, 4})
-    CHECK_FALSE(hour.points[static_cast<std::size_t>(place)]->network.has_value());
+  for (const auto position : {2, 3, 4})
+    CHECK_FALSE(hour.points[static_cast<std::size_t>(position)]->network.has_value());
 }
 
 TEST_CASE("usage history: restarts are counted, and the last ones have their times") {

@@ -216,8 +216,8 @@ struct DockerFixture : ActorFixture {
     std::error_code failure;
     const std::filesystem::path folder{dir.file("docker-binds")};
     for (const auto& life : std::filesystem::directory_iterator{folder, failure})
-      for (const auto& place : std::filesystem::directory_iterator{life})
-        for (const auto& target : std::filesystem::directory_iterator{place})
+      for (const auto& location : std::filesystem::directory_iterator{life})
+        for (const auto& target : std::filesystem::directory_iterator{location})
           count += target.exists() ? 1 : 0;
     return count;
   }
