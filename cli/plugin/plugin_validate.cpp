@@ -88,7 +88,7 @@ public:
         return Error{Errc::timeout,
                      fmt::format("it talks, but has not answered for {} s", patience.count())};
       const auto frame = NOMAD_TRY(next(end));
-      if (frame->isRequest() || frame->isSubscribe() || frame->isAskHost()) {
+      if (frame->isRequest() || frame->isSubscribe() || frame->isAskAgent()) {
         NOMAD_TRY(send(frame->getNumber(), [](FrameBuilder to) {
           auto failure = to.initFailed();
           failure.setCode(static_cast<std::uint8_t>(Errc::unavailable));
