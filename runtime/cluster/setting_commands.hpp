@@ -1,8 +1,8 @@
 // Settings of the cluster, its namespaces and node pools as commands for the log.
 //
-// Names of namespaces and pools are of 1 to 128 letters, digits and dashes (pools: underscores, too),
-// descriptions of at most 256 bytes. What is built in stays; what jobs, nodes or variables still
-// need does, too, which the log judges once more when it applies the command. May depend on:
+// Names of namespaces and pools are of 1 to 128 letters, digits and dashes (pools: underscores,
+// too), descriptions of at most 256 bytes. What is built in stays; what jobs, nodes or variables
+// still need does, too, which the log judges once more when it applies the command. May depend on:
 // runtime/base, access, object, state.
 #pragma once
 

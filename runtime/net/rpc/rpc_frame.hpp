@@ -10,7 +10,8 @@
 //      6  u16  zero
 //
 // All numbers are little-endian. Magic and version stand in every frame, so that a stream that lost
-// its position, or never was ours, is recognized at its next header and no length of it is believed.
+// its position, or never was ours, is recognized at its next header and no length of it is
+// believed.
 //
 // May depend on: runtime/base, access.
 #pragma once

@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "runtime/access/judgement_record.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace nomad::access;
 

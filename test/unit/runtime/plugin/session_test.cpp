@@ -56,8 +56,8 @@ TEST_CASE("session: a hook that was written for the last release is served") {
         hook_of([](HookHost& host, const HookCall& call) -> Result<HookAnswer> {
           const schema::plugin::HookPlace::Reader place = call.place;
           Host& whole = host.agent();
-          return HookAnswer{.data = {{"task", copy(place.getTask())},
-                                     {"node", whole.surroundings().node}}};
+          return HookAnswer{
+              .data = {{"task", copy(place.getTask())}, {"node", whole.surroundings().node}}};
         }));
   }};
 
