@@ -108,7 +108,6 @@ Result<> sign_for_others(Issued& to,
   std::string made;
   if (kept == nullptr) {
     made = NOMAD_TRY(key.sign(part));
-    to.is_rsa_made = true;
     if (signatures != nullptr) signatures->keep(part, made);
   }
   to.token = with_signature(std::move(part), kept != nullptr ? *kept : made);

@@ -43,7 +43,6 @@ struct Issued {
   std::string token{};
   std::int64_t issued_at = 0;   ///< Unix seconds.
   std::int64_t expires_at = 0;  ///< Likewise; 0: it ends with its allocation.
-  bool is_rsa_made = false;     ///< It has cost a signature by RS256.
 };
 
 /// The identity, signed. `not_found` says in Nomad's words what there is none of, also for an

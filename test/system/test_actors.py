@@ -18,7 +18,7 @@ TASKS = 3
 
 # Kinds that begin anew.
 RESTARTED = [
-    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "identity_endpoint", "identity_signer", "data_watcher", "heartbeat_tracker", "local_servers",
+    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "data_endpoint", "identity_endpoint", "identity_issuer", "identity_signer", "data_watcher", "heartbeat_tracker", "local_servers",
     "node_caller", "alloc_sync", "check_runner", "driver_manager", "blocking_pool", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
     "keyring_rotator", "lock_tracker", "core_gc", "decision_log", "gateway", "usage_reader", "sealed_link", "wal_checkpointer",
 ]
@@ -124,6 +124,7 @@ USES = {
     "identity_hook": show_itself,
     "identity_signer": show_itself,
     "identity_endpoint": show_itself,
+    "identity_issuer": show_itself,
     "checks_hook": serve,
     "network_hook": part_from_the_network,
     "artifact_hook": fetch,

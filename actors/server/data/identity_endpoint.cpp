@@ -1,6 +1,7 @@
 #include "actors/server/data/identity_endpoint.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <map>
 #include <utility>
@@ -11,52 +12,42 @@
 #include "actors/core/supervise.hpp"
 #include "actors/core/turns.hpp"
 #include "actors/roles/no_leader.hpp"
-#include "runtime/base/clock.hpp"
+#include "actors/server/data/identity_issuer.hpp"
 #include "runtime/base/failpoint.hpp"
-#include "runtime/base/log.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
 namespace {
 
-/// What is signed in one turn takes about 2 ms: so many by Ed25519, and one by RS256 counts as
-/// many.
+/// That one issuer signs at a time: some 2 ms by Ed25519, 30 by RS256. Between parts the lease, and
+/// who still waits, are looked at.
 constexpr std::size_t signed_at_once = 64;
-constexpr std::size_t rsa_counts = 32;
 
 constexpr std::int64_t ns_per_second = 1'000'000'000;
 
-/// There is more to sign.
-struct SignMore {
-  using is_message = void;
-};
-
-/// There are keys to make.
-struct MakeKey {
-  using is_message = void;
-};
+/// More than an issuer ever takes, who may have a key to make first.
+constexpr std::chrono::seconds issuer_patience = 2 * signing_patience;
 
 /// Says nothing of the other identities that are asked for with it.
 bool is_of_one(const Error& why) {
   return why.code == Errc::not_found || why.code == Errc::corrupt;
 }
 
-using IdentitySelf = actor::WithInternal<NodeDoor, void(SignMore), void(MakeKey)>;
-
 class IdentityState {
 public:
   static constexpr const char* name = "identity_endpoint";
 
-  explicit IdentityState(IdentitySelf::pointer self) : self_{self} {}
+  explicit IdentityState(NodeDoor::pointer self) : self_{self} {}
 
   void init(std::shared_ptr<state::Store> store,
             identity::IssuingKeys keys,
             std::shared_ptr<const raft::LeaderLease> lease,
             const IdentityEndpointOptions& options) {
     store_ = std::move(store);
-    keys_ = std::move(keys);
     lease_ = std::move(lease);
-    issuer_ = options.issuer;
+    for_others_ = keys.for_others;
+    for (std::size_t i = 0; i < std::max<std::size_t>(options.issuers, 1); ++i)
+      issuers_.push_back(spawn_identity_issuer(self_, keys, options.issuer, options.detached));
     if (options.makes_keys) look_for_keys();
   }
 
@@ -72,44 +63,24 @@ public:
     if (waiting_ + weight_of(msg) > most_waiting)
       return Error{Errc::overloaded, "too many identities wait to be signed; try again"};
     waiting_ += weight_of(msg);
-    questions_.push_back({.ask = msg, .node = node, .since = self_->now()});
+    questions_.push_back({.number = ++newest_, .ask = msg, .node = node, .since = self_->now()});
     const auto question = std::prev(questions_.end());
     of_node_.insert_or_assign(node, question);
     question->promise = self_->make_response_promise<door::Reply>();
     const auto promise = question->promise;
-    if (!is_turn_coming_) sign_more();
+    if (parts_out_ == 0) sign_more();
     return promise;
-  }
-
-  /// Signs a part of the oldest question.
-  void sign_more() {
-    is_turn_coming_ = false;
-    drop_late();
-    if (questions_.empty()) return;
-    sign_part(questions_.begin());
-    if (questions_.empty()) return;
-    is_turn_coming_ = true;
-    actor::send_self(self_, SignMore{});
-  }
-
-  /// Of those that were found missing: one in a turn, so that questions come in between.
-  void make_key() {
-    if (to_make_.empty()) return;
-    const auto row = std::move(to_make_.back());
-    to_make_.pop_back();
-    if (const auto key = keys_.for_others(row); !key)
-      log::warn("keyring", "could not make the RS256 key of a root key",
-                {{"key", view(row->getKeyId())}, {"error", key.error()}});
-    if (!to_make_.empty()) actor::send_self(self_, MakeKey{});
   }
 
 private:
   struct Question {
+    std::uint64_t number = 0;
     door::Ask ask;
     std::string node;
     std::chrono::steady_clock::time_point since{};  ///< When it came.
     actor::Promise<door::Reply> promise{};
     std::optional<state::Snapshot> state{};  ///< Since it was its turn.
+    std::size_t begun = 0;                   ///< So many are signed, or out to be.
     std::vector<Result<identity::Issued>> made{};
   };
 
@@ -129,17 +100,67 @@ private:
                                                   signing_patience.count())});
   }
 
+  /// Has a part of the oldest question signed, once none is out.
+  void sign_more() {
+    drop_late();
+    while (!questions_.empty() && parts_out_ == 0)
+      sign_part(questions_.begin());
+  }
+
+  /// An allocation's identities are always one issuer's, who keeps their signatures.
   void sign_part(Questions::iterator question) {
-    if (!question->state) question->state = store_->snapshot();
-    const auto wanted = question->ask->getSignIdentities();
-    auto& made = question->made;
-    for (std::size_t cost = 0; cost < signed_at_once && made.size() < wanted.size();) {
-      auto one = sign(*question, wanted[static_cast<unsigned>(made.size())]);
-      if (!one && !is_of_one(one.error())) return finish(question, one.error());
-      cost += one && one->is_rsa_made ? rsa_counts : 1;
-      made.push_back(std::move(one));
+    if (!question->state) {
+      question->state = store_->snapshot();
+      question->made.assign(question->ask->getSignIdentities().size(), identity::Issued{});
     }
-    if (made.size() == wanted.size()) finish(question, reply_of(*question));
+    const auto wanted = question->ask->getSignIdentities();
+    const auto size = question->made.size();
+    if (question->begun == size) return finish(question, reply_of(*question));
+    std::vector<std::vector<unsigned>> positions(issuers_.size());
+    const auto end = std::min(size, question->begun + signed_at_once * issuers_.size());
+    for (; question->begun < end; ++question->begun) {
+      const auto position = static_cast<unsigned>(question->begun);
+      const auto issuer = std::hash<std::string_view>{}(view(wanted[position].getAllocId()));
+      positions[issuer % issuers_.size()].push_back(position);
+    }
+    for (std::size_t i = 0; i < issuers_.size(); ++i)
+      if (!positions[i].empty()) send_part(*question, i, std::move(positions[i]));
+  }
+
+  void send_part(const Question& question, std::size_t issuer, std::vector<unsigned> positions) {
+    ++parts_out_;
+    self_
+        ->request(issuers_[issuer], issuer_patience,
+                  identity_issuer::Sign{*question.state, question.ask, question.node, positions})
+        .then(
+            [this, number = question.number, positions](identity_issuer::Signed& part) {
+              --parts_out_;
+              take(number, positions, part);
+              sign_more();
+            },
+            [this, number = question.number](const Error& why) {
+              --parts_out_;
+              if (const auto of = find(number); of != questions_.end()) finish(of, why);
+              sign_more();
+            });
+  }
+
+  /// The question whose part is out: the oldest, unless that has been answered meanwhile.
+  Questions::iterator find(std::uint64_t number) {
+    const bool is_open = !questions_.empty() && questions_.front().number == number;
+    return is_open ? questions_.begin() : questions_.end();
+  }
+
+  void take(std::uint64_t number,
+            const std::vector<unsigned>& positions,
+            identity_issuer::Signed& part) {
+    const auto question = find(number);
+    if (question == questions_.end()) return;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      auto& one = part.made[i];
+      if (!one && !is_of_one(one.error())) return finish(question, one.error());
+      question->made[positions[i]] = std::move(one);
+    }
   }
 
   /// Keys are made before anybody asks for them: now, and whenever there is a new one.
@@ -147,22 +168,25 @@ private:
     new_keys_
         = store_->watches().subscribe({state::watch_prefix(state::Table::root_keys, "")},
                                       actor::turns_of(self_).callback([this] { look_for_keys(); }));
-    const bool is_coming = !to_make_.empty();
     to_make_.clear();
     const auto snapshot = store_->snapshot();
     for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all())
-      if (keys_.for_others.takes_long(entry.value())) to_make_.push_back(entry.value());
-    if (!to_make_.empty() && !is_coming) actor::send_self(self_, MakeKey{});
+      if (for_others_.takes_long(entry.value())) to_make_.push_back(entry.value());
+    make_key();
   }
 
-  Result<identity::Issued> sign(const Question& question,
-                                schema::door::IdentityQuery::Reader wanted) {
-    return identity::issue(*question.state, keys_, question.node,
-                           {.alloc_id = copy(wanted.getAllocId()),
-                            .workload = copy(wanted.getTask()),
-                            .is_service = wanted.getService(),
-                            .name = copy(wanted.getName())},
-                           issuer_, unix_now() / ns_per_second, &signatures_);
+  /// One at a time, so that parts of questions come in between.
+  void make_key() {
+    if (is_making_ || to_make_.empty()) return;
+    is_making_ = true;
+    const auto row = std::move(to_make_.back());
+    to_make_.pop_back();
+    const auto next = [this] {
+      is_making_ = false;
+      make_key();
+    };
+    self_->request(issuers_.front(), issuer_patience, identity_issuer::MakeKey{row})
+        .then([next](identity_issuer::KeyMade) { next(); }, [next](const Error&) { next(); });
   }
 
   static door::Reply reply_of(const Question& question) {
@@ -191,31 +215,28 @@ private:
     questions_.erase(question);
   }
 
-  IdentitySelf::pointer self_;
+  NodeDoor::pointer self_;
   std::shared_ptr<state::Store> store_;
-  identity::IssuingKeys keys_;
-  identity::SignatureCache signatures_;
   std::shared_ptr<const raft::LeaderLease> lease_;  ///< None: always ours.
-  std::string issuer_;
+  identity::RsaKeyOf for_others_;
+  std::vector<IdentityIssuer> issuers_;
   Questions questions_;
   std::map<std::string, Questions::iterator> of_node_;
-  std::size_t waiting_ = 0;                       ///< Sum of the questions' weights.
-  bool is_turn_coming_ = false;                   ///< A SignMore; there is no other.
-  std::vector<Object<schema::RootKey>> to_make_;  ///< While it is not empty, a MakeKey is coming.
+  std::uint64_t newest_ = 0;   ///< Question.
+  std::size_t waiting_ = 0;    ///< Sum of the questions' weights.
+  std::size_t parts_out_ = 0;  ///< All of one question.
+  std::vector<Object<schema::RootKey>> to_make_;
+  bool is_making_ = false;  ///< One that was in `to_make_`.
   state::Watches::Subscription new_keys_;
 };
 
-IdentitySelf::behavior_type identity_endpoint(IdentitySelf::stateful_pointer<IdentityState> self,
-                                              const std::shared_ptr<state::Store>& store,
-                                              const identity::IssuingKeys& keys,
-                                              const std::shared_ptr<const raft::LeaderLease>& lease,
-                                              const IdentityEndpointOptions& options) {
+NodeDoor::behavior_type identity_endpoint(NodeDoor::stateful_pointer<IdentityState> self,
+                                          const std::shared_ptr<state::Store>& store,
+                                          const identity::IssuingKeys& keys,
+                                          const std::shared_ptr<const raft::LeaderLease>& lease,
+                                          const IdentityEndpointOptions& options) {
   self->state.init(store, keys, lease, options);
-  return {
-      [self](const door::Ask& msg) { return self->state.answer(msg); },
-      [self](SignMore) { self->state.sign_more(); },
-      [self](MakeKey) { self->state.make_key(); },
-  };
+  return {[self](const door::Ask& msg) { return self->state.answer(msg); }};
 }
 
 }  // namespace
@@ -225,13 +246,9 @@ NodeDoor spawn_identity_endpoint(const actor::Owner& owner,
                                  identity::IssuingKeys keys,
                                  std::shared_ptr<const raft::LeaderLease> lease,
                                  IdentityEndpointOptions options) {
-  if (!options.detached)
-    return actor::spawn<actor::Policy::restart>(owner, identity_endpoint, std::move(store),
-                                                std::move(keys), std::move(lease),
-                                                std::move(options));
-  return actor::spawn_detached<actor::Policy::restart>(owner, identity_endpoint, std::move(store),
-                                                       std::move(keys), std::move(lease),
-                                                       std::move(options));
+  return actor::spawn<actor::Policy::restart>(owner, identity_endpoint, std::move(store),
+                                              std::move(keys), std::move(lease),
+                                              std::move(options));
 }
 
 }  // namespace nomad::server

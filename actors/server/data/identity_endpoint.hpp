@@ -1,9 +1,8 @@
 // IdentityEndpoint: signs identities of tasks and services for the nodes that run them.
 //
-// Owns:   the questions that are being answered, one of a node at most: a part of one in each of
-//         its turns; a thread of its own, for a signature by RS256 takes 1 ms, and the key of a
-//         root key up to 0.5 s, which it makes when its row appears; the signatures by RS256 that
-//         stay the same.
+// Owns:   the questions that are being answered, one of a node at most, and the identity_issuers
+// that
+//         sign: a part of the oldest question is out to them at a time.
 // Takes:  the door's signIdentities. One that has waited for too long is refused, and so is one for
 //         which there is no room: what is left is answered while the node still waits for it.
 // Parent: server, restart. Nodes ask again.
@@ -33,8 +32,9 @@ inline constexpr std::chrono::seconds signing_patience{20};
 inline constexpr std::size_t most_waiting = 2 * most_identities;
 
 struct IdentityEndpointOptions {
-  std::string issuer{};    ///< Who third parties know the servers as; "" for nobody.
-  bool detached = true;    ///< Not in deterministic tests: then it has no thread.
+  std::string issuer{};  ///< Who third parties know the servers as; "" for nobody.
+  std::size_t issuers = 2;
+  bool detached = true;    ///< Not in deterministic tests: then issuers have no threads.
   bool makes_keys = true;  ///< As soon as their rows appear, not when they are first asked for.
 };
 

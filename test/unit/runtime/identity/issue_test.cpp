@@ -141,15 +141,21 @@ TEST_CASE_FIXTURE(Fixture, "issue: what Nomad takes is Ed25519's, what is for ot
 TEST_CASE_FIXTURE(Fixture, "issue: a signature by RS256 that stays the same is made once") {
   const auto first = issue({"a1", "server", false, "vault"}).value();
   const auto second = issue({"a1", "server", false, "vault"}, issued + 7).value();
-  CHECK(first.is_rsa_made);
-  CHECK_FALSE(second.is_rsa_made);
+  const auto is_kept = [this](const std::string& token) {
+    return signatures.find(token.substr(0, token.rfind('.'))) != nullptr;
+  };
   CHECK(second.token == first.token);
+  CHECK(is_kept(first.token));
+  CHECK_FALSE(is_kept(token_of({"a1", "server", false, "aws"})));  // The next one is another.
+  CHECK_FALSE(is_kept(token_of({"a1", "server"})));
 
+  // What is kept is what is given out.
+  const auto part = first.token.substr(0, first.token.rfind('.'));
+  signatures.keep(part, "kept");
+  CHECK(issue({"a1", "server", false, "vault"})->token
+        == part + '.' + access::encode_jwt_part("kept"));
   signatures = identity::SignatureCache{};
   CHECK(issue({"a1", "server", false, "vault"})->token == first.token);
-  CHECK(issue({"a1", "server", false, "aws"})->is_rsa_made);
-  CHECK(issue({"a1", "server", false, "aws"})->is_rsa_made);
-  CHECK_FALSE(issue({"a1", "server"})->is_rsa_made);
 }
 
 TEST_CASE_FIXTURE(Fixture, "issue: a rotation leaves what is for others and has no end, too") {
