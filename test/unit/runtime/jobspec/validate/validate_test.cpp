@@ -8,6 +8,7 @@
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "test/unit/runtime/jobspec/cases.hpp"
 
+using boost::json::array;
 using boost::json::object;
 using boost::json::value;
 using namespace nomad::jobspec;

@@ -70,6 +70,7 @@ TEST_CASE("environment_file: mistakes have their line and Nomad's words") {
         Case{"A='x", "error on line 1: unmatched '"},
         Case{"A=\"x\\", "error on line 1: incomplete escape sequence"},
         Case{"A=\"x\\é\"", "error on line 1: multibyte characters disallowed in escape sequences"},
+        Case{"A=\"\\u0041", "error on line 1: unmatched \""},
         Case{"A=\"x\\q\"", "error on line 1: invalid escape sequence: \"q\""},
         Case{"A=\"\\u12zz\"", "error on line 1: invalid hex character: \"z\""},
         Case{"A=\"\\ud83dx\"", "error on line 1: incomplete Unicode surrogate pair"},
