@@ -1,11 +1,11 @@
 """Would the tests notice? Breaks one operator at a time in what decides, runs the unit tests of its folder,
 and expects one of them to fail.
 
-usage: mutate.py N [-seed S] [-folder F]… [-file PART] [-jobs J] [-build DIR]    (./dev mutate N …)
+usage: mutate.py N [-seed S] [-folder F]… [-file PART [-line L]] [-jobs J] [-build DIR]    (./dev mutate N …)
 
 N mutants are drawn with the seed from all code lines of the folders and files of runtime/ that decide, which
 test/tidy/deciding.py lists (so a folder counts by its lines), or of the folders F, or of the files whose
-path contains PART. A mutant is one of
+path contains PART, of its line L alone. A mutant is one of
 
     == !=    < <=    > >=    && ||    + -    += -=    ++ --    !x x    true false    0 1
 
@@ -243,11 +243,12 @@ def all_mutants():
     return everything
 
 
-def candidates(folders, part):
+def candidates(folders, part, line=None):
     everything = all_mutants()
     listed = equivalents({mutant.key for mutant in everything})
     wanted = tuple(f"runtime/{folder}/" for folder in folders) or ("runtime/",)
-    drawn = [m for m in everything if m.path.startswith(wanted) and part in m.path and m.key not in listed]
+    drawn = [m for m in everything if m.path.startswith(wanted) and part in m.path and m.key not in listed
+             and line in (None, m.number)]
     return drawn, len(listed)
 
 
@@ -350,10 +351,11 @@ def main():
     options.add_argument("-seed", type=int, default=None)
     options.add_argument("-folder", action="append", default=[], help="of runtime/: scheduler, scheduler/placement, …")
     options.add_argument("-file", default="", help="only files whose path contains this")
+    options.add_argument("-line", type=int, help="of that file: does its mutant survive still?")
     options.add_argument("-jobs", type=int, default=os.cpu_count())
     options.add_argument("-build", default=os.path.join(ROOT, "build", "unity"), help="a build that is configured")
     chosen = options.parse_args()
-    drawn, listed = candidates(chosen.folder, chosen.file)
+    drawn, listed = candidates(chosen.folder, chosen.file, chosen.line)
     if not drawn:
         sys.exit("there is no such mutant")
     os.nice(5)
