@@ -10,8 +10,8 @@ path contains PART, of its line L alone. A mutant is one of
     == !=    < <=    > >=    && ||    + -    += -=    ++ --    !x x    true false    0 1
 
 in a line that is not a comment, a string, an include, an assertion or a line of the log. It is killed
-when a test fails, crashes or works four times as long as before (or ten times, asleep); otherwise it has survived, and is
-printed as a diff. One that does not compile is no mutant: another one is drawn. The closing lines are
+when a test fails, crashes, works four times as long as before or takes ten times as long; otherwise it
+has survived, and is printed as a diff. One that does not compile is no mutant: another one is drawn. The closing lines are
 what was killed by folder, and "killed K of N"; less than nine tenths is a failure.
 
 Mutants that change nothing which anybody could see are listed in equivalent.txt, one a line:
