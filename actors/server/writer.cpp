@@ -182,6 +182,41 @@ void Writer::propose_all(const access::Allowed& allowed,
       ->go_on();
 }
 
+void Writer::attempt(const std::shared_ptr<Attempts>& write) const {
+  if (const auto ready = check_ready(); !ready) return write->end(ready.error());
+  const auto reads = std::make_shared<state::ReadSet>();
+  const auto snapshot = store_->snapshot();
+  const auto index = snapshot.index();
+  ++write->made;
+  const auto command = write->decide(snapshot.noting(reads), seed());
+  if (!command) return write->end(command.error());
+  if (!*command) return write->end(End{index, {}});
+  propose_raw(write->allowed(), reads->guard(*command, snapshot.tables()), Turns::here(),
+              [self = *this, write, index](const Result<raft::Applied>& applied) {
+                if (is_stale(applied)) return self.attempt_anew(write);
+                write->end(End{index, applied});
+              });
+}
+
+void Writer::attempt_anew(const std::shared_ptr<Attempts>& write) const {
+  if (write->made >= most_decisions) return write->end(given_up());
+  const auto go = [self = *this, write] {
+    if (!write->run) return self.attempt(write);
+    const auto runs = write->run([self, write] { self.attempt(write); });
+    if (!runs) write->end(runs.error());
+  };
+  if (write->turn) return go();
+  anew_->enter([write, go](DecidedAnew::Turn turn) {
+    write->turn = std::move(turn);
+    go();
+  });
+}
+
+Result<Committed> Writer::committed(const Result<End>& end) {
+  if (!end) return end.error();
+  return end->applied ? to_committed(*end->applied) : Committed{end->index, {}};
+}
+
 bool Writer::is_stale(const Result<raft::Applied>& applied) {
   if (!applied || !applied->outcome.error) return false;
   const auto outcome = std::static_pointer_cast<const state::Outcome>(applied->outcome.value);

@@ -132,34 +132,68 @@ public:
                    std::function<void(const Committed&)> each = {}) const;
 
 private:
-  template <AllowedDecision Decision>
-  struct Decided {
-    Decision decision;                             ///< Without its command.
+  /// How a write has ended.
+  struct End {
     std::uint64_t index = 0;                       ///< Of the snapshot.
     std::optional<Result<raft::Applied>> applied;  ///< Empty if there was nothing to write.
   };
 
-  /// A write under way. `then` gets a Result of `Decided<decision>`.
-  template <class Decide, class Then>
-  struct Attempts {
-    Decide decide;
-    Then then;
-    Run run;
+  /// A write under way, whatever it decides.
+  class Attempts {
+  public:
+    explicit Attempts(Run where) : run(std::move(where)) {}
+
+    Attempts(const Attempts&) = delete;
+    Attempts& operator=(const Attempts&) = delete;
+    virtual ~Attempts() = default;
+
+    /// The command of the decision, which is kept; empty if there is nothing to write.
+    virtual Result<Object<schema::Command>> decide(const state::Snapshot& snapshot,
+                                                   const cluster::EvalSeed& seed)
+        = 0;
+    /// What the decision stands on.
+    virtual const access::Allowed& allowed() const = 0;
+    virtual void end(Result<End> end) = 0;
+
+    const Run run;
     unsigned made = 0;
     DecidedAnew::Turn turn = {};
   };
 
+  /// `then(decision, end)` gets the decision that `end` is of, unless that is an error.
   template <class Decide, class Then>
-  void attempt(const std::shared_ptr<Attempts<Decide, Then>>& write) const;
+  class AttemptsOf final : public Attempts {
+  public:
+    AttemptsOf(Decide decide, Then then, Run where)
+        : Attempts(std::move(where)), decide_(std::move(decide)), then_(std::move(then)) {}
 
-  template <class Decide, class Then>
-  void attempt_anew(const std::shared_ptr<Attempts<Decide, Then>>& write) const;
+    Result<Object<schema::Command>> decide(const state::Snapshot& snapshot,
+                                           const cluster::EvalSeed& seed) override {
+      decision_.emplace(NOMAD_TRY(decide_(snapshot, seed)));
+      return std::exchange(decision_->command, {});
+    }
+
+    const access::Allowed& allowed() const override { return decision_->allowed; }
+
+    void end(Result<End> end) override { then_(std::move(decision_), std::move(end)); }
+
+  private:
+    Decide decide_;
+    Then then_;
+    std::optional<DecidedBy<Decide>> decision_;
+  };
+
+  void attempt(const std::shared_ptr<Attempts>& write) const;
+  void attempt_anew(const std::shared_ptr<Attempts>& write) const;
 
   template <class Decide, class Then>
   void begin(Decide decide, Then then, Run run) const {
-    attempt(std::make_shared<Attempts<Decide, Then>>(
-        Attempts<Decide, Then>{std::move(decide), std::move(then), std::move(run)}));
+    attempt(std::make_shared<AttemptsOf<Decide, Then>>(std::move(decide), std::move(then),
+                                                       std::move(run)));
   }
+
+  /// Of a write that had nothing to write, the snapshot's index.
+  static Result<Committed> committed(const Result<End>& end);
 
   /// Whether a command was refused because of what it was decided on.
   static bool is_stale(const Result<raft::Applied>& applied);
@@ -179,56 +213,14 @@ private:
 };
 
 template <class Decide, class Then>
-void Writer::attempt(const std::shared_ptr<Attempts<Decide, Then>>& write) const {
-  using Decision = DecidedBy<Decide>;
-  using Done = Result<Decided<Decision>>;
-  if (const auto ready = check_ready(); !ready) return write->then(Done{ready.error()});
-  const auto reads = std::make_shared<state::ReadSet>();
-  const auto snapshot = store_->snapshot();
-  ++write->made;
-  auto decided = write->decide(snapshot.noting(reads), seed());
-  if (!decided) return write->then(Done{decided.error()});
-  const auto command = std::exchange(decided->command, {});
-  const auto done = std::make_shared<Decided<Decision>>(
-      Decided<Decision>{std::move(*decided), snapshot.index(), {}});
-  if (!command) return write->then(Done{std::move(*done)});
-  const auto allowed = done->decision.allowed;
-  propose_raw(allowed, reads->guard(command, snapshot.tables()), Turns::here(),
-              [self = *this, write, done](const Result<raft::Applied>& applied) {
-                if (is_stale(applied)) return self.attempt_anew(write);
-                done->applied = applied;
-                write->then(Done{std::move(*done)});
-              });
-}
-
-template <class Decide, class Then>
-void Writer::attempt_anew(const std::shared_ptr<Attempts<Decide, Then>>& write) const {
-  if (write->made >= most_decisions)
-    return write->then(Result<Decided<DecidedBy<Decide>>>{given_up()});
-  const auto go = [self = *this, write] {
-    if (!write->run) return self.attempt(write);
-    const auto runs = write->run([self, write] { self.attempt(write); });
-    if (!runs) write->then(Result<Decided<DecidedBy<Decide>>>{runs.error()});
-  };
-  if (write->turn) return go();
-  anew_->enter([write, go](DecidedAnew::Turn turn) {
-    write->turn = std::move(turn);
-    go();
-  });
-}
-
-template <class Decide, class Then>
 void Writer::write(Decide decide, const Turns& turns, Then in_turn, Run run) const {
   using Decision = DecidedBy<Decide>;
-  auto answer = [then = turns.callback(std::move(in_turn))](Result<Decided<Decision>> done) {
+  auto answer = [then = turns.callback(std::move(in_turn))](std::optional<Decision> decision,
+                                                            const Result<End>& end) {
+    const auto done = committed(end);
     if (!done) return then(Result<Written<Decision>>{done.error()});
-    Written<Decision> written{std::move(done->decision), done->index, {}};
-    if (!done->applied) return then(Result<Written<Decision>>{std::move(written)});
-    auto committed = to_committed(*done->applied);
-    if (!committed) return then(Result<Written<Decision>>{committed.error()});
-    written.index = committed->index;
-    written.outcome = std::move(committed->outcome);
-    then(Result<Written<Decision>>{std::move(written)});
+    then(Result<Written<Decision>>{
+        Written<Decision>{std::move(*decision), done->index, done->outcome}});
   };
   begin(std::move(decide), std::move(answer), std::move(run));
 }
@@ -238,11 +230,10 @@ void Writer::write_raw(Decide decide,
                        const Turns& turns,
                        std::function<void(const Result<raft::Applied>&)> in_turn,
                        Run run) const {
-  auto answer
-      = [then = turns.callback(std::move(in_turn))](Result<Decided<DecidedBy<Decide>>> done) {
-          if (!done) return then(Result<raft::Applied>{done.error()});
-          then(std::move(*done->applied));
-        };
+  auto answer = [then = turns.callback(std::move(in_turn))](const std::optional<DecidedBy<Decide>>&,
+                                                            Result<End> end) {
+    then(end ? *std::move(end->applied) : Result<raft::Applied>{end.error()});
+  };
   begin(std::move(decide), std::move(answer), std::move(run));
 }
 
