@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::cli {
@@ -20,7 +21,7 @@ std::string table_of(const UuidKind& kind, const View& matches, bool verbose) {
 /// Newest first, as the lists are shown.
 std::vector<View> newest_first(const View& list) {
   auto items = list.items();
-  std::stable_sort(items.begin(), items.end(), [](const View& a, const View& b) {
+  sort_stably(items, [](const View& a, const View& b) {
     return a["CreateIndex"].number() > b["CreateIndex"].number();
   });
   return items;

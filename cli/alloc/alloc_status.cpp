@@ -13,6 +13,7 @@
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -193,8 +194,7 @@ std::vector<std::string> tasks_in_order(const View& alloc) {
   std::vector<std::string> names;
   for (const auto& [name, state] : alloc["TaskStates"].members())
     names.push_back(name);
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  sort_stably(names, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return names;
 }
 

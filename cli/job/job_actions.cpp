@@ -12,6 +12,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/base64.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/whole_number.hpp"
 
 namespace nomad::cli {
@@ -171,7 +172,7 @@ Result<int> run_job_scaling_events(const std::vector<std::string>& arguments) {
   for (const auto& [group, status] : answer.view()["TaskGroups"].members())
     for (const auto& event : status["Events"].items())
       events.emplace_back(group, event);
-  std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
+  sort_stably(events, [](const auto& a, const auto& b) {
     return a.second["Time"].number() > b.second["Time"].number();
   });
   if (events.empty()) {

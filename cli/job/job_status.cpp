@@ -7,6 +7,7 @@
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::cli {
@@ -124,7 +125,7 @@ Result<int> print_children(Api& api, const View& job, const View& summary) {
 void print_evals(const View& evals, bool verbose) {
   Rows rows{{"ID", "Priority", "Triggered By", "Status", "Placement Failures"}};
   auto items = evals.items();
-  std::stable_sort(items.begin(), items.end(), [](const View& a, const View& b) {
+  sort_stably(items, [](const View& a, const View& b) {
     return a["CreateIndex"].number() > b["CreateIndex"].number();
   });
   for (const auto& eval : items)

@@ -9,6 +9,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::cli {
@@ -29,7 +30,7 @@ std::string shown_target(const View& target) {
 std::string policy_table(const View& policies, bool verbose) {
   auto items = policies.items();
   if (items.empty()) return "No policies found";
-  std::stable_sort(items.begin(), items.end(), [](const View& a, const View& b) {
+  sort_stably(items, [](const View& a, const View& b) {
     return shown_target(a["Target"]) < shown_target(b["Target"]);
   });
   Rows rows{{"ID", "Enabled", "Type", "Target"}};

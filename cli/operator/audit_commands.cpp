@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/run.hpp"
 #include "runtime/audit/verify.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -80,7 +81,7 @@ Result<int> run_audit_verify(const std::vector<std::string>& arguments) {
   std::vector<AuditPart> parts;
   for (const auto& path : parser.positional())
     parts.push_back(NOMAD_TRY(audit_part(path)));
-  std::ranges::stable_sort(parts, {}, &AuditPart::first);
+  sort_stably(parts, {}, &AuditPart::first);
   audit::Verifier verifier;
   verifier.expect(known_hash);
   for (const auto& part : parts)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/base/sorting/sort_stably.hpp"
+
 namespace nomad::cli::why {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::int64_t patience = 5 * second;
 
 std::vector<View> newest_by(const boost::json::value& list, std::string_view index) {
   auto items = View{list}.items();
-  std::ranges::stable_sort(items, [index](const View& a, const View& b) {
+  sort_stably(items, [index](const View& a, const View& b) {
     return a[index].number() > b[index].number();
   });
   return items;

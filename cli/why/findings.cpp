@@ -8,6 +8,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/programs.hpp"
 #include "runtime/base/saturated.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/text/shell_word.hpp"
 
 namespace nomad::cli::why {
@@ -139,7 +140,7 @@ std::vector<Finding> diagnose(const Facts& facts) {
   find_in_allocations(facts, out);
   find_in_checks(facts, out);
   find_in_deployments(facts, out);
-  std::ranges::stable_sort(out, {}, &Finding::weight);
+  sort_stably(out, {}, &Finding::weight);
   return out;
 }
 

@@ -19,6 +19,7 @@
 
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/base/ip_network.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/whole_number.hpp"
 
@@ -135,7 +136,7 @@ private:
     const auto rank = [&](const LocalAddress& each) {
       return std::tuple{is_behind(each), is_ipv6(each), each.prefix};
     };
-    std::ranges::stable_sort(addresses_, {}, rank);
+    sort_stably(addresses_, {}, rank);
   }
 
   Result<> start(const Stage& stage) {
@@ -152,7 +153,7 @@ private:
       order([](const LocalAddress& each) { return !is_forwardable(each); });
     } else if (word == "GetDefaultInterfaces" || word == "GetAllInterfaces") {
       if (word == "GetDefaultInterfaces") keep(&LocalAddress::is_default);
-      std::ranges::stable_sort(addresses_, {}, is_ipv6);
+      sort_stably(addresses_, {}, is_ipv6);
     } else {
       return not_understood(word);
     }

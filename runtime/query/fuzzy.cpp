@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/text/letters.hpp"
 
 namespace nomad::query {
@@ -29,7 +30,7 @@ void FuzzyMatches::add(std::string_view kind, FuzzyMatch match) {
 
 std::map<std::string, std::vector<FuzzyMatch>, std::less<>> FuzzyMatches::take() {
   for (auto& [kind, matches] : found_)
-    std::ranges::stable_sort(matches, {}, [](const FuzzyMatch& match) {
+    sort_stably(matches, {}, [](const FuzzyMatch& match) {
       return std::tuple{match.at, match.id.size(), std::string_view{match.id}};
     });
   return std::exchange(found_, {});

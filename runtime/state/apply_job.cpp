@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/state/apply_kind.hpp"
 #include "runtime/state/scaling_policies.hpp"
 #include "runtime/state/tracked_versions.hpp"
@@ -253,7 +254,7 @@ std::vector<GroupEvent> newest_first(const Object<schema::JobScalingEvents>* of)
   for (const auto group : (*of)->getScalingEvents())
     for (const auto event : group.getValue())
       events.emplace_back(view(group.getKey()), event);
-  std::stable_sort(events.begin(), events.end(), [](const GroupEvent& a, const GroupEvent& b) {
+  sort_stably(events, [](const GroupEvent& a, const GroupEvent& b) {
     return a.second.getCreateIndex() > b.second.getCreateIndex();
   });
   return events;

@@ -8,6 +8,7 @@
 
 #include "runtime/access/policy/policy_rights.hpp"
 #include "runtime/base/similar_name.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::access {
@@ -126,7 +127,7 @@ private:
         if (others.size() < most_compared && gives(entry.effective())
             && !matches(entry.key, question_.key))
           others.emplace_back(!is_like(entry.key), &entry);
-    std::ranges::stable_sort(others, {}, &std::pair<bool, const Entry*>::first);
+    sort_stably(others, {}, &std::pair<bool, const Entry*>::first);
     for (const auto& [is_unlike, entry] : others)
       add_close(*entry, verdict_of(*entry) + ", but for another name");
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/sorting/sort_stably.hpp"
+
 namespace nomad::access {
 namespace {
 
@@ -21,7 +23,7 @@ constexpr std::string_view any_of_them = "*";
 /// One policy of each name, in order of names.
 std::vector<NamedPolicy> in_order(std::vector<NamedPolicy> policies) {
   std::ranges::reverse(policies);
-  std::ranges::stable_sort(policies, {}, &NamedPolicy::name);
+  sort_stably(policies, {}, &NamedPolicy::name);
   const auto is_same = [](const NamedPolicy& a, const NamedPolicy& b) { return a.name == b.name; };
   policies.erase(std::unique(policies.begin(), policies.end(), is_same), policies.end());
   return policies;

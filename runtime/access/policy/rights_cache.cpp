@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/access/policy/policy_rights.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 
 namespace nomad::access {
 namespace {
@@ -61,7 +62,7 @@ RightsRef RightsCache::rights_of(std::vector<NamedPolicy> policies,
                                  const ImplicitRights* workload) {
   const auto is_unread = [](const NamedPolicy& each) { return each.policy == nullptr; };
   if (std::ranges::any_of(policies, is_unread)) return Rights::nothing();
-  std::ranges::stable_sort(policies, {}, &NamedPolicy::name);
+  sort_stably(policies, {}, &NamedPolicy::name);
   auto key = key_of(policies, workload);
   {
     const std::lock_guard lock{guard_};

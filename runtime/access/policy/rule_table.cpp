@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "runtime/access/policy/glob.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 
 namespace nomad::access {
 namespace {
 
 /// Sorts by key and unites neighbours of one key.
 void unite(std::vector<RuleTable::Entry>& entries) {
-  std::ranges::stable_sort(entries, {}, &RuleTable::Entry::key);
+  sort_stably(entries, {}, &RuleTable::Entry::key);
   std::vector<RuleTable::Entry> united;
   for (auto& entry : entries) {
     if (united.empty() || united.back().key != entry.key) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/sorting/sort_stably.hpp"
+
 namespace nomad::hcl {
 
 struct Type::Node {
@@ -45,7 +47,7 @@ Type Type::tuple(std::vector<Type> elements) {
 Type Type::object(std::vector<Attribute> attributes) {
   const auto by_name = [](const Attribute& a, const Attribute& b) { return a.first < b.first; };
   if (!std::is_sorted(attributes.begin(), attributes.end(), by_name))
-    std::stable_sort(attributes.begin(), attributes.end(), by_name);
+    sort_stably(attributes, by_name);
   auto node = std::make_shared<Node>();
   for (Attribute& attribute : attributes) {
     if (!node->attributes.empty() && node->attributes.back().first == attribute.first)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
@@ -87,8 +88,7 @@ Value Value::mapping(Type type, Entries entries) {
   for (auto& entry : entries)
     if (!is_ascii(entry.first)) entry.first = normalized(entry.first);
   const auto by_key = [](const Entry& a, const Entry& b) { return a.first < b.first; };
-  if (!std::is_sorted(entries.begin(), entries.end(), by_key))
-    std::stable_sort(entries.begin(), entries.end(), by_key);
+  if (!std::is_sorted(entries.begin(), entries.end(), by_key)) sort_stably(entries, by_key);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (i + 1 < entries.size() && entries[i].first == entries[i + 1].first) continue;
@@ -120,7 +120,7 @@ Value Value::map(Type element, Entries entries) {
 }
 
 Value Value::set(Type element, Elements elements) {
-  std::stable_sort(elements.begin(), elements.end(), set_order);
+  sort_stably(elements, set_order);
   Elements distinct;
   distinct.reserve(elements.size());
   for (Value& value : elements) {

@@ -6,6 +6,8 @@
 
 #include <sys/mount.h>
 
+#include "runtime/base/sorting/sort_stably.hpp"
+
 namespace nomad::host {
 
 namespace {
@@ -94,7 +96,7 @@ private:
     for (const auto& entry : input_.chroot)
       if (entry.kind != ChrootEntry::Kind::absent && !is_hidden(entry.real))
         entries.push_back(entry);
-    std::ranges::stable_sort(entries, {}, &ChrootEntry::target);
+    sort_stably(entries, {}, &ChrootEntry::target);
     for (const auto& entry : entries)
       plan_entry(entry, entries);
     for (const auto& entry : entries)

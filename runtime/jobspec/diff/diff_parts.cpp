@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "runtime/base/name_table.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 
 namespace nomad::jobspec {
 namespace {
@@ -49,8 +50,7 @@ std::string_view to_text(Change change) {
 }
 
 void sort(FieldDiffs& diffs) {
-  std::stable_sort(diffs.begin(), diffs.end(),
-                   [](const FieldDiff& a, const FieldDiff& b) { return comes_before(a, b); });
+  sort_stably(diffs, [](const FieldDiff& a, const FieldDiff& b) { return comes_before(a, b); });
 }
 
 /// By insertion, which is well defined whatever `comes_before` says; long lists by what of it is an
@@ -58,7 +58,7 @@ void sort(FieldDiffs& diffs) {
 void sort(ObjectDiffs& diffs) {
   constexpr std::size_t longest_inserted = 12;
   if (diffs.size() > longest_inserted) {
-    std::stable_sort(diffs.begin(), diffs.end());
+    sort_stably(diffs);
     return;
   }
   for (std::size_t next = 1; next < diffs.size(); ++next)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::net {
@@ -13,7 +14,7 @@ void HttpRouter::handle(std::string pattern, Handler handler) {
   }
   std::erase_if(prefixes_, [&](const auto& entry) { return entry.first == pattern; });
   prefixes_.emplace_back(std::move(pattern), std::move(handler));
-  std::stable_sort(prefixes_.begin(), prefixes_.end(), [](const auto& left, const auto& right) {
+  sort_stably(prefixes_, [](const auto& left, const auto& right) {
     return left.first.size() > right.first.size();
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/placement/devices.hpp"
 
@@ -55,7 +56,7 @@ bool is_enough(const state::Demand& available, const state::Demand& ask) {
 /// Keeps, of those chosen, as many as are needed, the least fitting first.
 template <class Distance, class Enough>
 Preempted pruned(Preempted chosen, const Distance& distance, const Enough& suffices) {
-  std::ranges::stable_sort(chosen, std::ranges::greater{}, distance);
+  sort_stably(chosen, std::ranges::greater{}, distance);
   Preempted kept;
   for (auto& row : chosen) {
     kept.push_back(std::move(row));
@@ -216,7 +217,7 @@ Preempted Preemptor::for_task_network(schema::NetworkResource::Reader ask,
     if (!contains(chosen, candidate.row) && bandwidth_on(*candidate.row->alloc, network.device) > 0)
       offers.push_back({&candidate, away(candidate.row) + candidate.penalty});
   }
-  std::ranges::stable_sort(offers, [](const Offer& a, const Offer& b) {
+  sort_stably(offers, [](const Offer& a, const Offer& b) {
     return std::pair{a.candidate->priority, a.score} < std::pair{b.candidate->priority, b.score};
   });
   const auto suffices = [&](const Preempted& more) {

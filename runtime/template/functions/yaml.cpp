@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/template/functions/time_value.hpp"
@@ -233,7 +234,7 @@ private:
       }
     } else {
       std::vector<std::pair<Value, Value>> entries{value.entries().begin(), value.entries().end()};
-      std::ranges::stable_sort(entries, is_before, &std::pair<Value, Value>::first);
+      sort_stably(entries, is_before, &std::pair<Value, Value>::first);
       for (const auto& [key, held] : entries) {
         NOMAD_TRY(node(key, depth + 1));
         NOMAD_TRY(node(held, depth + 1));
