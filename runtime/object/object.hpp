@@ -78,27 +78,40 @@ struct Block {
   void release() noexcept;
 };
 
-}  // namespace detail
-
-template <class T>
-class Object {
+/// A counted reference to a block, whatever is in it.
+class BlockRef {
 public:
-  Object() = default;
+  BlockRef() = default;
 
-  Object(const Object& other) noexcept : block_{other.block_} {
+  BlockRef(const BlockRef& other) noexcept : block_{other.block_} {
     if (block_ != nullptr) block_->retain();
   }
 
-  Object(Object&& other) noexcept : block_{std::exchange(other.block_, nullptr)} {}
+  BlockRef(BlockRef&& other) noexcept : block_{std::exchange(other.block_, nullptr)} {}
 
-  Object& operator=(Object other) noexcept {
+  BlockRef& operator=(BlockRef other) noexcept {
     std::swap(block_, other.block_);
     return *this;
   }
 
-  ~Object() {
+  ~BlockRef() {
     if (block_ != nullptr) block_->release();
   }
+
+protected:
+  explicit BlockRef(Block* block) noexcept : block_{block} {}
+
+  Block* block_ = nullptr;
+};
+
+}  // namespace detail
+
+template <class T>
+class Object : public detail::BlockRef {
+public:
+  using Stored = detail::BlockRef;  ///< For PersistentMap.
+
+  Object() = default;
 
   /// Copies `source` into a block of its own.
   static Object freeze(typename T::Reader source) {
@@ -163,9 +176,7 @@ public:
   }
 
 private:
-  explicit Object(detail::Block* block) noexcept : block_{block} {}
-
-  detail::Block* block_ = nullptr;
+  explicit Object(detail::Block* block) noexcept : BlockRef{block} {}
 };
 
 }  // namespace nomad

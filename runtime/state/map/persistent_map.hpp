@@ -94,30 +94,29 @@ private:
   Cursor end_{};
 };
 
+/// What of a PersistentMap does not depend on what its values are called: `V` is what is stored.
 template <MapValue V>
-class PersistentMap {
+class StoredMap {
+protected:
   using Node = tree::Node;
 
 public:
-  class Cursor;
-  using Range = CursorRange<Cursor>;
+  StoredMap() = default;
 
-  PersistentMap() = default;
-
-  PersistentMap(const PersistentMap& other) noexcept : root_{other.root_}, size_{other.size_} {
+  StoredMap(const StoredMap& other) noexcept : root_{other.root_}, size_{other.size_} {
     if (root_ != nullptr) retain(root_);
   }
 
-  PersistentMap(PersistentMap&& other) noexcept
+  StoredMap(StoredMap&& other) noexcept
       : root_{std::exchange(other.root_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
 
-  PersistentMap& operator=(PersistentMap other) noexcept {
+  StoredMap& operator=(StoredMap other) noexcept {
     std::swap(root_, other.root_);
     std::swap(size_, other.size_);
     return *this;
   }
 
-  ~PersistentMap() {
+  ~StoredMap() {
     if (root_ != nullptr) release(root_);
   }
 
@@ -157,26 +156,12 @@ public:
   /// nodes that they are in: for keys that lie together.
   std::size_t erase_all(std::span<const std::string> keys);
 
-  void clear() { *this = PersistentMap{}; }
-
-  Cursor first() const;
-  Cursor last() const;
-  /// The first entry not less than `key`.
-  Cursor lower_bound(std::string_view key) const;
-  /// The last entry less than `key`.
-  Cursor before(std::string_view key) const;
-
-  /// All entries, ascending.
-  Range all() const;
-  /// The entries whose key begins with `prefix`, ascending.
-  Range prefix(std::string_view prefix) const;
-  /// The entries of [from, to), ascending.
-  Range range(std::string_view from, std::string_view to) const;
+  void clear() { *this = StoredMap{}; }
 
   /// Whether both are copies of one map, unchanged since. For tests and cheap change checks.
-  bool same_root(const PersistentMap& other) const { return root_ == other.root_; }
+  bool same_root(const StoredMap& other) const { return root_ == other.root_; }
 
-private:
+protected:
   static constexpr std::size_t leaf_limit = 12;
   static constexpr std::size_t inner_limit = 16;
   static constexpr std::size_t slot_size = std::is_empty_v<V> ? 0 : sizeof(V);
@@ -367,6 +352,61 @@ private:
 
   Node* root_ = nullptr;
   std::size_t size_ = 0;
+};
+
+/// What a map of `V` stores. Values that name such a type are made of it and add no more than
+/// functions, so that they are read as what they were: the maps of all of them share their code.
+template <class V>
+struct StoredFor {
+  using Type = V;
+};
+
+template <class V>
+requires requires {
+  typename V::Stored;
+}
+
+struct StoredFor<V> {
+  static_assert(
+      std::is_base_of_v<typename V::Stored, V> && sizeof(V) == sizeof(typename V::Stored));
+  using Type = typename V::Stored;
+};
+
+template <MapValue V>
+class PersistentMap : public StoredMap<typename StoredFor<V>::Type> {
+  using Stored = typename StoredFor<V>::Type;
+  using Base = StoredMap<Stored>;
+
+public:
+  class Cursor;
+  using Range = CursorRange<Cursor>;
+
+  /// The value under `key`, or null.
+  const V* find(std::string_view key) const { return static_cast<const V*>(Base::find(key)); }
+
+  /// The value under `key` for changing in place, or null; no copy of this map sees the change.
+  /// Copies the shared path to where the key is or would be, so it is for keys that are likely
+  /// there.
+  V* find_for_update(std::string_view key) { return static_cast<V*>(Base::find_for_update(key)); }
+
+  /// Stores `value` under `key`; true when the key is new.
+  bool insert_or_assign(std::string_view key, V value) {
+    return Base::insert_or_assign(key, std::move(value));
+  }
+
+  Cursor first() const;
+  Cursor last() const;
+  /// The first entry not less than `key`.
+  Cursor lower_bound(std::string_view key) const;
+  /// The last entry less than `key`.
+  Cursor before(std::string_view key) const;
+
+  /// All entries, ascending.
+  Range all() const;
+  /// The entries whose key begins with `prefix`, ascending.
+  Range prefix(std::string_view prefix) const;
+  /// The entries of [from, to), ascending.
+  Range range(std::string_view from, std::string_view to) const;
 };
 
 }  // namespace nomad::state

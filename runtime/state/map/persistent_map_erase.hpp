@@ -11,7 +11,7 @@
 namespace nomad::state {
 
 template <MapValue V>
-bool PersistentMap<V>::insert_or_assign(std::string_view key, V value) {
+bool StoredMap<V>::insert_or_assign(std::string_view key, V value) {
   if (root_ == nullptr) {
     const tree::KeyParts keys{key, {}};
     root_ = tree::make_node(0, slot_size, &keys, 1);
@@ -35,7 +35,7 @@ bool PersistentMap<V>::insert_or_assign(std::string_view key, V value) {
 }
 
 template <MapValue V>
-V* PersistentMap<V>::find_for_update(std::string_view key) {
+V* StoredMap<V>::find_for_update(std::string_view key) {
   if (root_ == nullptr) return nullptr;
   Node** position = &root_;
   *position = make_unique(*position);
@@ -49,12 +49,12 @@ V* PersistentMap<V>::find_for_update(std::string_view key) {
 }
 
 template <MapValue V>
-bool PersistentMap<V>::erase(std::string_view key) {
+bool StoredMap<V>::erase(std::string_view key) {
   return contains(key) && erase_known(key);
 }
 
 template <MapValue V>
-bool PersistentMap<V>::erase_known(std::string_view key) {
+bool StoredMap<V>::erase_known(std::string_view key) {
   if (root_ == nullptr) return false;
   bool removed = false;
   root_ = erase(std::exchange(root_, nullptr), key, removed);
@@ -65,7 +65,7 @@ bool PersistentMap<V>::erase_known(std::string_view key) {
 }
 
 template <MapValue V>
-std::size_t PersistentMap<V>::erase_all(std::span<const std::string> keys) {
+std::size_t StoredMap<V>::erase_all(std::span<const std::string> keys) {
   if (root_ == nullptr || keys.empty()) return 0;
   std::size_t removed = 0;
   root_ = erase_all(std::exchange(root_, nullptr), keys, removed);
@@ -76,7 +76,7 @@ std::size_t PersistentMap<V>::erase_all(std::span<const std::string> keys) {
 
 /// A root with one child is none.
 template <MapValue V>
-void PersistentMap<V>::drop_useless_roots() {
+void StoredMap<V>::drop_useless_roots() {
   while (root_ != nullptr && !root_->is_leaf() && root_->count == 1) {
     Node* child = root_->children()[0];
     retain(child);
@@ -88,9 +88,7 @@ void PersistentMap<V>::drop_useless_roots() {
 /// and the slot's value or child has been dealt with. The caller asks once whether a node is
 /// unique, because it may become so at any time, when a reader lets go.
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::without(Node* node,
-                                                           std::size_t index,
-                                                           bool steal) {
+typename StoredMap<V>::Node* StoredMap<V>::without(Node* node, std::size_t index, bool steal) {
   std::array<tree::KeyParts, inner_limit + 1> keys;
   std::size_t count = 0;
   for (std::size_t i = 0; i < node->count; ++i)
@@ -106,9 +104,7 @@ typename PersistentMap<V>::Node* PersistentMap<V>::without(Node* node,
 }
 
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::erase(Node* node,
-                                                         std::string_view key,
-                                                         bool& removed) {
+typename StoredMap<V>::Node* StoredMap<V>::erase(Node* node, std::string_view key, bool& removed) {
   if (node->is_leaf()) {
     const std::size_t index = node->lower_bound(key, removed);
     if (!removed) return node;
@@ -128,7 +124,7 @@ typename PersistentMap<V>::Node* PersistentMap<V>::erase(Node* node,
 
 /// Joins child `index` of the unique `node` with a neighbour, if they fit into one node.
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::merge_child(Node* node, std::size_t index) {
+typename StoredMap<V>::Node* StoredMap<V>::merge_child(Node* node, std::size_t index) {
   const std::size_t left_index = index + 1u < node->count ? index : index - 1;
   Node* left = node->children()[left_index];
   Node* right = node->children()[left_index + 1];
@@ -157,9 +153,9 @@ typename PersistentMap<V>::Node* PersistentMap<V>::merge_child(Node* node, std::
 
 /// `leaf`, consumed, without those of `keys` that are in it; null when nothing is left.
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::erase_in_leaf(Node* leaf,
-                                                                 std::span<const std::string> keys,
-                                                                 std::size_t& removed) {
+typename StoredMap<V>::Node* StoredMap<V>::erase_in_leaf(Node* leaf,
+                                                         std::span<const std::string> keys,
+                                                         std::size_t& removed) {
   std::array<bool, leaf_limit> goes{};
   std::size_t found_here = 0;
   for (const auto& key : keys) {
@@ -188,9 +184,9 @@ typename PersistentMap<V>::Node* PersistentMap<V>::erase_in_leaf(Node* leaf,
 }
 
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::erase_all(Node* node,
-                                                             std::span<const std::string> keys,
-                                                             std::size_t& removed) {
+typename StoredMap<V>::Node* StoredMap<V>::erase_all(Node* node,
+                                                     std::span<const std::string> keys,
+                                                     std::size_t& removed) {
   if (node->is_leaf()) return erase_in_leaf(node, keys, removed);
   node = make_unique(node);
   while (!keys.empty()) {
@@ -214,7 +210,7 @@ typename PersistentMap<V>::Node* PersistentMap<V>::erase_all(Node* node,
 
 /// The unique `node` without the children that have become null; null when none is left.
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::without_gaps(Node* node) {
+typename StoredMap<V>::Node* StoredMap<V>::without_gaps(Node* node) {
   std::array<tree::KeyParts, inner_limit> kept;
   std::array<Node*, inner_limit> children;
   std::size_t count = 0;
