@@ -9,10 +9,12 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/object/alloc_view.hpp"
+#include "runtime/object/any_object.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
+#include "schema/node.capnp.h"
 
 using nomad::Draft;
 using nomad::Object;
@@ -66,7 +68,15 @@ TEST_CASE("Object: bytes are read where they are only when they are aligned") {
   std::copy(object.bytes().begin(), object.bytes().end(), shifted.begin() + 1);
   const auto unaligned = std::span{shifted}.subspan(1);
   CHECK(Object<Allocation>::from_bytes(unaligned).has_value());
-  CHECK(Object<Allocation>::check(unaligned).error().code == nomad::Errc::corrupt);
+  CHECK(Object<Allocation>::check(unaligned).error()
+        == nomad::Error{nomad::Errc::corrupt, "the object's bytes are not aligned to words"});
+}
+
+TEST_CASE("AnyObject: is what it was made of, and nothing else") {
+  const nomad::AnyObject any{sample()};
+  CHECK(any.as<Allocation>().has_value());
+  CHECK(any.as<nomad::schema::Node>().error()
+        == nomad::Error{nomad::Errc::corrupt, "an object of another kind than was expected"});
 }
 
 TEST_CASE("Object: what a far pointer leads to is copied, and never read where it is") {
@@ -105,7 +115,8 @@ TEST_CASE("Object: broken bytes are refused or read safely, never trusted") {
       for (auto event : entry.getValue().getEvents())
         CHECK(event.getType().size() < bytes.size());
   }
-  CHECK(Object<Allocation>::from_bytes({}).has_error());
+  CHECK(Object<Allocation>::from_bytes({}).error()
+        == nomad::Error{nomad::Errc::corrupt, "the bytes are not a well-formed object"});
   CHECK(Object<Allocation>::from_bytes(object.bytes().subspan(3)).has_error());
   CHECK(Object<Allocation>::from_bytes(object.bytes().first(16)).has_error());
 }
