@@ -83,7 +83,10 @@ TEST_CASE("frames: no bytes crash whoever reads them") {
 TEST_CASE("frames: one that is too large is not sent") {
   std::string bytes;
   const auto frame = log_frame(std::string(plugin::most_frame_bytes, 'x'));
-  CHECK(plugin::append_frame(bytes, frame).error().code == Errc::too_large);
+  CHECK(plugin::append_frame(bytes, frame).error()
+        == Error{Errc::too_large, std::to_string(frame.bytes().size())
+                                      + " bytes are more than a plugin takes at once ("
+                                      + std::to_string(plugin::most_frame_bytes) + ")"});
   CHECK(bytes.empty());
 }
 

@@ -82,13 +82,15 @@ TEST_CASE("orders: what is behind --program is the program's") {
 }
 
 TEST_CASE("orders: mistakes are refused") {
-  CHECK_FALSE(plugin::read_orders({}));
-  CHECK_FALSE(plugin::read_orders({"--confine"}));
-  CHECK_FALSE(plugin::read_orders({"--other", "/p/x.so"}));
-  CHECK_FALSE(plugin::read_orders({"--user", "nobody", "/p/x.so"}));
+  const auto said = [](const Words& words) { return plugin::read_orders(words).error().what; };
+  CHECK(said({}) == "usage: nomadctl-plugin-host LIBRARY (started by an agent)");
+  CHECK(said({"--confine"}) == "usage: nomadctl-plugin-host LIBRARY (started by an agent)");
+  CHECK(said({"--other", "/p/x.so"}) == "unknown option --other");
+  CHECK(said({"--user", "nobody", "/p/x.so"}) == "--user: expected UID:GID:GROUP,…");
   CHECK_FALSE(plugin::read_orders({"--user", "1", "/p/x.so"}));
   CHECK_FALSE(plugin::read_orders({"--memory", "1M", "/p/x.so"}));
+  const auto* const bound = "--bound: expected a process, --user and nothing else";
   CHECK_FALSE(plugin::read_orders({"--bound", "77", "--user", "1:1", "/p/x.so"}));
-  CHECK_FALSE(plugin::read_orders({"--bound", "77"}));
-  CHECK_FALSE(plugin::read_orders({"--bound", "0", "--user", "1:1"}));
+  CHECK(said({"--bound", "77"}) == bound);
+  CHECK(said({"--bound", "0", "--user", "1:1:1"}) == bound);
 }

@@ -204,13 +204,20 @@ TEST_CASE("plugin files: a mark of this agent's is taken, any other says what is
   CHECK(refusal("#!/bin/sh").find("no library") != std::string::npos);
   auto other = plugin::own_mark();
   other.sdk_version = 9;
-  CHECK(refusal(library(other)).find("version 9 of the SDK") != std::string::npos);
+  CHECK(refusal(library(other))
+        == "it was built with version 9 of the SDK, this agent has version "
+               + std::to_string(plugin::own_mark().sdk_version));
   other = plugin::own_mark();
   other.abi[0] = 'x';
-  CHECK(refusal(library(other)).find("another SDK") != std::string::npos);
+  CHECK(refusal(library(other))
+        == "it was built with another SDK (" + std::string{other.abi} + ") than this agent's ("
+               + std::string{plugin::own_mark().abi}
+               + "): build it again with the headers that are installed here");
   other = plugin::own_mark();
   other.compiler[0] = 'x';
-  CHECK(refusal(library(other)).find("only run isolated") != std::string::npos);
+  CHECK(refusal(library(other))
+        == "it was built by " + std::string{other.compiler} + ", this agent by "
+               + std::string{plugin::own_mark().compiler} + ": it can only run isolated");
   other.magic[0] = 'x';
   CHECK(refusal(library(other)).find("no plugin") != std::string::npos);
 }

@@ -45,8 +45,19 @@ TEST_CASE("said: facts are bounded in number and in length") {
   CHECK_FALSE(takes({{"", "c"}}));
   CHECK_FALSE(takes({{"a", std::string(2000, 'x')}}));
   CHECK_FALSE(takes({{std::string(300, 'a'), "x"}}));
+  const auto refusal = [](const std::map<std::string, std::string>& facts) {
+    Draft<schema::plugin::Fingerprint> draft;
+    fill_entries(draft->initAttributes(static_cast<unsigned>(facts.size())), facts);
+    return plugin::read_facts(draft.reader().getAttributes()).error().what;
+  };
+  CHECK(refusal({{"", "c"}})
+        == "attribute \"\" has no name, or is too long: names have at most "
+               + std::to_string(plugin::most_name_of_bytes) + " bytes, values "
+               + std::to_string(plugin::most_attribute_bytes));
   std::map<std::string, std::string> many;
   for (unsigned i = 0; i <= plugin::most_attributes; ++i)
     many[std::to_string(i)] = "x";
-  CHECK_FALSE(takes(many));
+  CHECK(refusal(many)
+        == "it gives " + std::to_string(many.size()) + " attributes, at most "
+               + std::to_string(plugin::most_attributes) + " are taken");
 }

@@ -42,3 +42,10 @@ TEST_CASE("go program: what it wrote before its end is why it is none") {
         == "it is no plugin of Nomad's, or can't run here: it exited with status 3 before it "
            "printed a handshake: no bed here");
 }
+
+TEST_CASE("go program: one that prints something else is told so before it has filled the memory") {
+  const auto started = GoProgram::start({"/bin/sh", "-c", "exec head -c 1000000 /dev/zero"}, 10s);
+  REQUIRE_FALSE(started);
+  CHECK(started.error().what
+        == "it is no plugin of Nomad's: it prints something else than a handshake");
+}
