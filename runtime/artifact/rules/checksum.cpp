@@ -46,18 +46,20 @@ struct Line {
   std::string name;  ///< Empty: of whichever file.
 };
 
-Result<Line> parse_line(std::string_view line) {
+/// Nothing of a line that has no checksum: there are comments and empty ones.
+std::optional<Line> parse_line(std::string_view line) {
   const auto parts = fields(line);
+  if (parts.empty()) return std::nullopt;
   if (parts.size() == 4) {  // MD5 (file) = digits
     const auto name = parts[1];
-    if (name.size() <= 2 || !name.starts_with('(') || !name.ends_with(')'))
-      return wrong("a line that is not understood");
-    return Line{NOMAD_TRY(of_kind(parts[0], parts[3])),
-                std::string{name.substr(1, name.size() - 2)}};
+    const auto sum = of_kind(parts[0], parts[3]);
+    if (!sum || name.size() <= 2 || !name.starts_with('(') || !name.ends_with(')'))
+      return std::nullopt;
+    return Line{*sum, std::string{name.substr(1, name.size() - 2)}};
   }
-  if (parts.empty()) return wrong("an empty line");
-  return Line{NOMAD_TRY(by_length(parts[0])),
-              parts.size() == 2 ? std::string{parts[1]} : std::string{}};
+  const auto sum = by_length(parts[0]);
+  if (!sum) return std::nullopt;
+  return Line{*sum, parts.size() == 2 ? std::string{parts[1]} : std::string{}};
 }
 
 /// The path of `to` as seen from the directory of `from`.

@@ -83,9 +83,12 @@ TEST_CASE("staging: a file comes at its place, with the directories above it") {
   REQUIRE(location.deliver("local/a/b", true));
   CHECK(read_text(location.file("task/local/a/b")) == "newer");
   std::ofstream{location.out()} << "x";
-  CHECK(location.deliver("local/a", true).error().code == Errc::conflict);
-  CHECK(location.deliver("", true).error().code == Errc::conflict);
-  CHECK(location.deliver("local", false).error().code == Errc::rejected);
+  CHECK(location.deliver("local/a", true).error()
+        == Error{Errc::conflict, "\"local/a\" is a file and something else where it is to come"});
+  CHECK(location.deliver("", true).error()
+        == Error{Errc::conflict, "the destination is a directory, and mode is \"file\""});
+  CHECK(location.deliver("local", false).error()
+        == Error{Errc::rejected, "what was fetched is no directory"});
 }
 
 TEST_CASE("staging: what must not come is refused before anything is moved") {
@@ -112,9 +115,20 @@ TEST_CASE("staging: what must not come is refused before anything is moved") {
       fs::create_directory(deep);
     }
   }));
+  const StagedTask too_deep;
+  too_deep.put("a");
+  std::string deep = too_deep.out();
+  std::string shown;
+  for (int i = 0; i < 260; ++i) {
+    deep += "/d";
+    fs::create_directory(deep);
+    if (i < 257) shown += i == 0 ? "d" : "/d";
+  }
+  CHECK(too_deep.deliver("local").error().what
+        == "what was fetched has \"" + shown + "\", which lies too deep");
   const StagedTask location;
   fs::create_symlink("/etc/passwd", location.out());
-  CHECK(!location.deliver("local/x", true));
+  CHECK(location.deliver("local/x", true).error().what == "what was fetched is no file");
   CHECK(!location.deliver("local"));
 }
 

@@ -131,7 +131,11 @@ TEST_CASE("unpack: a single file, compressed or alone in an archive") {
                   filter);
     REQUIRE(unpack_file(location.archive(), *archive_by_name(kind), location.out("f"), {}));
     CHECK(content_of(location.out("f")) == "hello");
-    CHECK(!location.unpack(kind));
+    CHECK(
+        location.unpack(kind).error()
+        == Error{Errc::rejected, std::string{kind}
+                                     + "-compressed files can only unarchive to a single file: set "
+                                       "mode = \"file\""});
   }
   const Unpacking location;
   write_archive(location.archive(), {{"/any/where", AE_IFREG, "hello", 0700}});
@@ -139,10 +143,12 @@ TEST_CASE("unpack: a single file, compressed or alone in an archive") {
   CHECK(content_of(location.out("f")) == "hello");
   CHECK(mode_of(location.out("f")) == 0700);
   write_archive(location.archive(), {{"a", AE_IFREG, "1"}, {"b", AE_IFREG, "2"}});
-  CHECK(unpack_file(location.archive(), *archive_by_name("tar"), location.out("g"), {}).error().code
-        == Errc::rejected);
+  CHECK(unpack_file(location.archive(), *archive_by_name("tar"), location.out("g"), {}).error()
+        == Error{Errc::rejected,
+                 "expected a single file in the archive: set mode = \"dir\" to unpack all of it"});
   std::ofstream{location.archive()} << "this is not compressed";
-  CHECK(!unpack_file(location.archive(), *archive_by_name("gz"), location.out("h"), {}));
+  CHECK(unpack_file(location.archive(), *archive_by_name("gz"), location.out("h"), {}).error()
+        == Error{Errc::corrupt, "the file is not compressed as gz"});
 }
 
 TEST_CASE("unpack: what leads out is refused, and nothing outside is touched") {
@@ -219,5 +225,9 @@ TEST_CASE("unpack: what is no archive, or ends too soon, says so") {
   fs::resize_file(location.archive(), 50'000);
   CHECK(location.unpack().error().code == Errc::corrupt);
   write_archive(location.archive(), {});
-  CHECK(!location.unpack());
+  CHECK(location.unpack().error() == Error{Errc::corrupt, "empty archive"});
+  const Unpacking linked;
+  write_archive(linked.archive(), {{"d", AE_IFDIR}, {"h", AE_IFREG, "d", 0644, true}});
+  CHECK(linked.unpack().error()
+        == Error{Errc::rejected, "the archive's member \"h\" is a hard link to no file"});
 }

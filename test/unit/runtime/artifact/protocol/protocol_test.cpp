@@ -46,6 +46,8 @@ TEST_CASE("artifact protocol: bytes that are none are refused") {
     CHECK(!read_order(bytes));
     CHECK(!read_report(bytes));
   }
+  CHECK(read_report("x").error() == Error{Errc::corrupt, "a message of a length that none has"});
+  CHECK(read_report(std::string(64, '\xff')).error().what.starts_with("a malformed message: "));
 }
 
 TEST_CASE("artifact protocol: the program's time is longer than all of its parts'") {
