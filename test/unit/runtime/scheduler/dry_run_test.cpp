@@ -44,6 +44,8 @@ TEST_CASE_FIXTURE(Harness, "an unchanged job plans nothing, a changed one its up
 TEST_CASE_FIXTURE(Harness, "what registration refuses, the plan refuses") {
   const auto job = make_job(1, [](schema::Job::Builder job) { job.setNodePool("nowhere"); });
   CHECK(dry_run(state(), job, true, now, 1).has_error());
+  const auto odd = make_job(1, [](schema::Job::Builder made) { made.setType("_odd"); });
+  CHECK(dry_run(state(), odd, true, now, 1).error().what == "unknown job type \"_odd\"");
 }
 
 TEST_CASE_FIXTURE(Harness, "dry_run: a periodic job shows what a launch would place") {

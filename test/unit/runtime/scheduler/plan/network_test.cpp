@@ -82,5 +82,19 @@ TEST_CASE("networks: reserved ports, aliases and a second address") {
   CHECK(ask("", 22) == "reserved port collision p=22");
   CHECK(ask("", 100) == "reserved port collision p=100");  // statics: the first address only
   CHECK(ask("", 8080) == "10.0.0.1");
+  resources.setMaxDynamicPort(100);
+  addresses[2].setReservedPorts("100");
+  const auto full = NodeNetwork::make(node.reader());
+  REQUIRE(full.has_value());
+  Draft<schema::NetworkResource> dynamic;
+  dynamic->initDynamicPorts(1)[0].setHostNetwork("private");
+  CHECK(full->assign(dynamic.reader(), node.reader(), unused, random).error()
+        == Error{Errc::overloaded, "dynamic port selection failed"});
   CHECK(ask("", 70'000) == "invalid port 70000 (out of range)");
+  addresses[1].setReservedPorts("x");
+  CHECK(NodeNetwork::make(node.reader()).error().what
+        == "error parsing reserved_ports for network: invalid port range \"x\"");
+  node->getReservedResources().getNetworks().setReservedHostPorts("1-");
+  CHECK(NodeNetwork::make(node.reader()).error().what
+        == "error parsing reserved_ports: invalid port range \"1-\"");
 }

@@ -48,6 +48,28 @@ TEST_CASE_FIXTURE(CheckHarness, "two plans for the same room: the second is reje
   CHECK(live("two").empty());
 }
 
+TEST_CASE_FIXTURE(CheckHarness, "a plan is written as long as it is its evaluation's to make") {
+  add_node();
+  const auto pending = register_job(named("one", 1));
+  const auto ended = register_job(named("two", 1));
+  process(ended);
+  const auto judged = [this](std::string id, std::uint64_t known_index) {
+    Plan plan;
+    plan.eval_id = std::move(id);
+    return check_evaluation(plan, known_index, state());
+  };
+  const auto newest = state().index();
+
+  CHECK(judged(copy(pending->getId()), newest).has_value());
+  CHECK(judged("none", newest).error()
+        == Error{Errc::conflict, "the evaluation of the plan is not there any more"});
+  CHECK(judged(copy(ended->getId()), newest).error()
+        == Error{Errc::conflict, "the evaluation of the plan has ended"});
+  CHECK(judged(copy(pending->getId()), 0).error()
+        == Error{Errc::conflict,
+                 "another plan of the evaluation was written after this one's snapshot"});
+}
+
 TEST_CASE_FIXTURE(CheckHarness,
                   "what takes a core over from one that still runs refuses no others") {
   add_node([](schema::Node::Builder node) {

@@ -85,4 +85,6 @@ TEST_CASE("ranges") {
     CAPTURE(bad);
     CHECK(parse_port_ranges(bad).has_error());
   }
+  CHECK(parse_port_ranges("22,5-2").error()
+        == Error{Errc::invalid_argument, "invalid port range \"5-2\""});
 }
