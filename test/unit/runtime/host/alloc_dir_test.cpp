@@ -134,6 +134,15 @@ TEST_CASE("alloc_dir: links and files in the way are not followed") {
   CHECK(dir.build_task("web").error().code == Errc::conflict);
 }
 
+TEST_CASE("alloc_dir: what cannot name a directory names no task") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  for (const std::string name : {"", ".", "..", "alloc", "a/b"})
+    CHECK(dir.build_task(name).error()
+          == Error{Errc::invalid_argument, "task name \"" + name + "\" cannot name a directory"});
+}
+
 TEST_CASE("alloc_dir: destroy follows no link and removes any depth") {
   TempDir temp, outside;
   write_text(outside / "precious", "x");
@@ -178,6 +187,8 @@ TEST_CASE("alloc_dir: destroy unmounts its own mounts, and stops before foreign 
 
   REQUIRE(refused.has_error());
   CHECK(refused.error().code == Errc::conflict);
+  CHECK(refused.error().what.find("removing volume: something is mounted on it")
+        != std::string::npos);
   CHECK(read_text(foreign + "/precious") == "x");
   ::umount(foreign.c_str());
   CHECK_FALSE(dir.destroy().has_error());

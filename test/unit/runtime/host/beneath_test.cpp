@@ -80,7 +80,8 @@ TEST_CASE("beneath: says what is missing or not readable as Go does") {
   CHECK(tree.beneath.open_file("web/local/a.txt/x").error().code == Errc::not_found);
   CHECK(tree.beneath.open_file("web").error().code == Errc::invalid_argument);
   CHECK(tree.beneath.list("web/local/a.txt").error().code == Errc::not_found);
-  CHECK(tree.beneath.open_file(std::string{"a\0b", 3}).error().code == Errc::invalid_argument);
+  CHECK(tree.beneath.open_file(std::string{"a\0b", 3}).error()
+        == Error{Errc::invalid_argument, "open: the path has a NUL byte"});
   CHECK(tree.beneath.open_file(std::string(5000, 'x')).error().code == Errc::invalid_argument);
   CHECK(Beneath::open(tree.root / "none").error().code == Errc::not_found);
 }
@@ -146,7 +147,8 @@ TEST_CASE("beneath: pipes, sockets and devices are refused at once") {
 
   for (const std::string& path : special) {
     CAPTURE(path);
-    CHECK(tree.beneath.open_file(path).error().code == Errc::invalid_argument);
+    CHECK(tree.beneath.open_file(path).error()
+          == Error{Errc::invalid_argument, "open " + path + ": not a regular file or directory"});
     CHECK(tree.beneath.stat(path)->mode.front() != '-');
   }
   CHECK(tree.beneath.list("web")->files.size() == special.size() + 2);
@@ -167,6 +169,10 @@ TEST_CASE("beneath: contents of secrets are not shown, by no name") {
     CHECK(tree.beneath.stat(path)->content_type == "application/octet-stream");
   }
   CHECK(tree.beneath.list("web/secrets")->files.size() == 1);
+  fs::create_directories(tree.root.path() + "/web/private");
+  write_text(tree.root / "web/private/key", "x");
+  CHECK(tree.beneath.open_file("web/private/key").error()
+        == Error{Errc::rejected, "Reading private file prohibited: web/private/key"});
 
   auto trusting = Beneath::open(tree.root.path(), false);
   CHECK(*trusting->read_at("web/secrets/token", 0, 10) == "secret");

@@ -76,7 +76,8 @@ TEST_CASE("executor: a command that cannot be run says why and leaves nothing") 
 
   TaskCommand cut = executors.shell("true");
   cut.environment.push_back({"A=b\0c", 5});
-  CHECK(fail_to_start(executors, cut).what.find("null character") != std::string::npos);
+  CHECK(fail_to_start(executors, cut).what
+        == "there is a null character in the command, its arguments or its environment");
   cut = executors.shell({"true\0", 5});
   CHECK(fail_to_start(executors, cut).what.find("null character") != std::string::npos);
 
@@ -97,7 +98,9 @@ TEST_CASE("executor: what is too large to be told fails the start at once") {
       command.environment.push_back("LARGE=" + large);
     const auto failure = fail_to_start(executors, command);
     CHECK(failure.code == Errc::too_large);
-    CHECK(failure.what.find("environment or arguments are too large") != std::string::npos);
+    CHECK(failure.what.starts_with("what the executor is to be told has 1048"));
+    CHECK(failure.what.ends_with(
+        " bytes, at most 8388608 can be sent: environment or arguments are too large"));
   }
 }
 
@@ -164,7 +167,9 @@ TEST_CASE("executor: passes signals on to the task") {
   CHECK(executors.log("web.stdout.0") == "ready\ngot it\n");
   CHECK(executors.signal(key, SIGUSR1).error().code == Errc::conflict);
   CHECK_FALSE(executors.acknowledge(key).has_error());
-  CHECK(executors.signal(key, SIGUSR1).error().code == Errc::not_found);
+  CHECK(executors.acknowledge(key).error()
+        == Error{Errc::not_found, "no task has ended as " + key});
+  CHECK(executors.signal(key, SIGUSR1).error() == Error{Errc::not_found, "no task runs as " + key});
 }
 
 TEST_CASE("executor: stop signals first and kills after the grace") {

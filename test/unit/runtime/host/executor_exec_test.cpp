@@ -121,6 +121,19 @@ bool receive(int socket, Receive receive) {
   }
 }
 
+/// What the executor itself says to a frame with the number 9 that it refuses.
+std::string refusal(const Executors& executors, const std::string& order) {
+  const FoundExecutor stranger = connect(executors);
+  CHECK(::send(stranger.socket.get(), order.data(), order.size(), MSG_NOSIGNAL) > 0);
+  std::string said;
+  CHECK(receive(stranger.socket.get(), [&said](executor::Message::Reader message) {
+    CHECK(message.getId() == 9);
+    REQUIRE(message.isFailed());
+    said = message.getFailed().getWhat().cStr();
+  }));
+  return said;
+}
+
 }  // namespace
 
 TEST_CASE("exec: a command has its own streams and status in the task's place") {
@@ -171,9 +184,24 @@ TEST_CASE("exec: what cannot be started is told in the words that users know") {
   auto nowhere = exec(task.executors, exec_key, {"true"}, false, "/no/such/directory");
   REQUIRE(nowhere.has_error());
   CHECK(nowhere.error().what.find("entering the task directory") != std::string::npos);
-  CHECK(exec(task.executors, "nothing.here", {"true"}).error().code == Errc::not_found);
+  CHECK(exec(task.executors, "nothing.here", {"true"}).error()
+        == Error{Errc::not_found, "no task runs as nothing.here"});
   CHECK(exec(task.executors, exec_key, {"true", std::string{"a\0b", 3}}).error().code
         == Errc::invalid_argument);
+  task.check_alive();
+}
+
+TEST_CASE("exec: streams that got lost on the way are an error") {
+  CHECK(ends_of({}).error()
+        == Error{Errc::io, "the command's streams were lost: too many open files"});
+}
+
+TEST_CASE("exec: an executor stays while its task runs, whoever tells it to leave") {
+  RunningTask task;
+  CHECK(refusal(task.executors,
+                executor::frame(
+                    9, [](executor::Message::Builder message) { message.setAcknowledge(); }))
+        == "the task has not ended");
   task.check_alive();
 }
 
@@ -320,14 +348,12 @@ TEST_CASE("exec: the end of the task ends its commands, and none starts any more
   CHECK(task.heard.exited().signal == SIGTERM);
   CHECK(task.refuse({"true"}) == Error{Errc::conflict, "the task is not running"});
   // The executor itself refuses, too, whoever asks.
-  FoundExecutor stranger = connect(task.executors);
-  std::string order = exec_frame(9, {"true"});
-  CHECK(::send(stranger.socket.get(), order.data(), order.size(), MSG_NOSIGNAL) > 0);
-  CHECK(receive(stranger.socket.get(), [](executor::Message::Reader message) {
-    CHECK(message.getId() == 9);
-    REQUIRE(message.isFailed());
-    CHECK(std::string{message.getFailed().getWhat().cStr()} == "the task is not running");
-  }));
+  CHECK(refusal(task.executors, exec_frame(9, {"true"})) == "the task is not running");
+  CHECK(refusal(task.executors, executor::frame(9,
+                                                [](executor::Message::Builder message) {
+                                                  message.initStart().setRunId("run-2");
+                                                }))
+        == "a task was already started");
   CHECK_FALSE(task.executors.acknowledge(exec_key).has_error());
 }
 
@@ -427,9 +453,11 @@ TEST_CASE("exec: an executor of an earlier release says that it is too old") {
 
   auto refused = exec(executors, exec_key, {"true"});
 
-  CHECK(refused.has_error());
-  CHECK(refused.error().code == Errc::rejected);
-  CHECK(refused.error().what.find("too old") != std::string::npos);
+  REQUIRE(refused.has_error());
+  CHECK(refused.error()
+        == Error{Errc::rejected,
+                 "the executor of this task is too old to run commands beside it; restart the "
+                 "task"});
   listener.reset();
   executors.reopen();  // its connection closes
   old.join();

@@ -91,7 +91,8 @@ TEST_CASE("executor: the same run is never started twice") {
   executors.reopen();
   executors.client().start(kept_key, executors.shell("echo other; sleep 1000", "run-2"),
                            other.listener());
-  CHECK(other.started().error().code == Errc::conflict);
+  CHECK(other.started().error()
+        == Error{Errc::conflict, "executor " + kept_key + " runs another run, run-1"});
   executors.client().start(kept_key, command, second.listener());
 
   auto found = second.started();
@@ -135,7 +136,9 @@ TEST_CASE("executor: a killed executor is reported lost, and takes its task with
 
     ::kill(started->executor_pid, SIGKILL);
 
-    CHECK(heard.lost().code == Errc::unavailable);
+    const auto lost = heard.lost();
+    CHECK(lost.code == Errc::unavailable);
+    CHECK(lost.what.starts_with("executor " + kept_key + " vanished without an exit status"));
     CHECK_FALSE(is_alive(started->process));
     CHECK(test::has_ended(child));
     CHECK(executors.client().keys()->empty());
@@ -171,7 +174,8 @@ TEST_CASE("executor: attaching to another run, or to nothing, fails") {
 
   executors.client().attach(kept_key, "run-2", other.listener());
 
-  CHECK(other.started().error().code == Errc::conflict);
+  CHECK(other.started().error()
+        == Error{Errc::conflict, "executor " + kept_key + " runs another run, run-1"});
 }
 
 TEST_CASE("executor: leftovers of a crashed start do not hinder the next") {
@@ -210,7 +214,8 @@ TEST_CASE("executor: a damaged state file is reported once, not guessed about") 
   }
   SUBCASE("by an attach") {
     executors.client().attach(kept_key, "run-1", heard.listener());
-    CHECK(heard.started().error().code == Errc::corrupt);
+    CHECK(heard.started().error()
+          == Error{Errc::corrupt, "executor " + kept_key + ": its state file cannot be read"});
   }
   SUBCASE("and not by a purge") {
     CHECK_FALSE(executors.purge(kept_key).has_error());

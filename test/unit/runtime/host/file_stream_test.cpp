@@ -157,7 +157,8 @@ TEST_CASE("log files: are found by task, type and number") {
   REQUIRE(files->size() == 2);
   CHECK((*files)[0].index == 9);
   CHECK((*files)[1].index == 10);
-  CHECK(parse_log_type("both").error().code == Errc::invalid_argument);
+  CHECK(parse_log_type("both").error()
+        == Error{Errc::invalid_argument, "log type must be stdout or stderr"});
 }
 
 TEST_CASE("log files: are found by their names beside more files than are looked through") {

@@ -122,3 +122,13 @@ TEST_CASE("fingerprint: finds kernel modules and volumes") {
   CHECK(parse_volume(mountinfo, 0, 99, "/database") == "/dev/vda");
   CHECK(parse_volume("", 1, 1, "/") == "");
 }
+
+TEST_CASE("parse: a CNI configuration without what it needs is refused by what it lacks") {
+  const auto refused = [](std::string_view text, bool is_list) {
+    return parse_cni_name(text, is_list).error().what;
+  };
+  CHECK(refused("{", false).starts_with("no JSON: "));
+  CHECK(refused(R"({"type":"macvlan"})", false) == "it has no \"name\"");
+  CHECK(refused(R"({"name":"one"})", false) == "it has no \"type\"");
+  CHECK(refused(R"({"name":"one","plugins":[]})", true) == "it lists no \"plugins\"");
+}

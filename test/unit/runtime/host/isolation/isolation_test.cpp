@@ -115,7 +115,10 @@ TEST_CASE("isolation: chroot_env is looked up on the host and in the task's dire
   CHECK(entries[1].kind == ChrootEntry::Kind::file);
   CHECK(entries[2].kind == ChrootEntry::Kind::absent);
   CHECK(entries[3].is_taken);
-  CHECK(look_at_chroot({{"/srv", "/"}}, temp / "task").error().code == Errc::invalid_argument);
+  CHECK(look_at_chroot({{"/srv", "/"}}, temp / "task").error()
+        == Error{
+            Errc::invalid_argument,
+            "chroot_env: \"/srv\" can't be all that tasks see; give it a directory in the task"});
 }
 
 TEST_CASE("isolation: a task sees its own files, processes and devices, and is nobody") {

@@ -153,7 +153,10 @@ TEST_CASE("mount plan: volumes are read-only and propagate as they are told, and
   CHECK(at(steps, "/slave").propagation == MS_SLAVE);
 
   wanted.volumes = {{.task_path = "/x", .host_path = "/y", .propagation = "sideways"}};
-  CHECK(plan_mounts(wanted).error().code == Errc::invalid_argument);
+  CHECK(plan_mounts(wanted).error()
+        == Error{Errc::invalid_argument,
+                 "propagation mode \"sideways\" is not \"private\", \"host-to-task\" or "
+                 "\"bidirectional\""});
 }
 
 TEST_CASE("mount plan: programs run as their owner only where that is allowed") {

@@ -44,9 +44,10 @@ TEST_CASE("run program: it reads its input, and its ends are told") {
 }
 
 TEST_CASE("run program: who takes too long, or writes too much, is killed") {
-  CHECK(shell("sleep 60 & sleep 60", "", std::chrono::milliseconds{50}).error().code
-        == Errc::timeout);
-  CHECK(shell("yes").error().code == Errc::too_large);
+  CHECK(shell("sleep 60 & sleep 60", "", std::chrono::milliseconds{50}).error()
+        == Error{Errc::timeout, "/bin/sh did not end within 50 ms and was killed"});
+  CHECK(shell("yes").error()
+        == Error{Errc::too_large, "/bin/sh wrote more than 100000 bytes and was killed"});
   CHECK(run_program({.program = "/no/such", .arguments = {}, .environment = {}}).error().code
         == Errc::not_found);
 }
