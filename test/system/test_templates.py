@@ -239,7 +239,7 @@ class Refused(Templates):
         self.assertLess((after - before) * 4096, 128 << 20)
 
     def test_files_outside_of_the_sandbox(self):
-        self.assertIn("outside of sandbox", self.failed("outside", [template('{{ file "../../../../etc/passwd" }}')]))
+        self.assertIn("'../../../../etc/passwd' is outside of sandbox", self.failed("outside", [template('{{ file "../../../../etc/passwd" }}')]))
         self.assertIn("Template failed", self.failed("host", [template('{{ file "/etc/passwd" }}')]))
         self.assertIn("disabled", self.failed("written", [template('{{ "x" | writeToFile "/tmp/x" "root" "root" "0644" }}')]))
 

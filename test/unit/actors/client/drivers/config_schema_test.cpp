@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/client/drivers/config_reader.hpp"
+#include "actors/client/drivers/mock_task.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 
@@ -140,4 +141,9 @@ TEST_CASE("config_schema: what the driver checks itself passes as it stands") {
   }
   CHECK(apply_free(R"({"any":null})").error().what
         == "failed to parse config: missing required argument \"any\"");
+}
+
+TEST_CASE("config_schema: a port map of the mock driver that is none is refused as it stands") {
+  const auto reader = ConfigReader::parse(R"({"driver_port_map":"web:many"})").value();
+  CHECK(parse_mock_task(reader).error().what == "malformed port map: \"web:many\"");
 }

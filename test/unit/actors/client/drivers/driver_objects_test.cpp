@@ -17,6 +17,8 @@ TEST_CASE("driver_objects: an answer is what was asked for, or why it is not") {
   CHECK(failed->recoverable);
   CHECK_FALSE(
       driver::refusal_of(driver::failed({Errc::timeout, ""}), DriverAnswer::DONE)->recoverable);
+  CHECK(driver::refusal_of(driver::unknown(), DriverAnswer::DONE)->error
+        == Error{Errc::rejected, "this task driver cannot do that"});
 
   const auto other = driver::refusal_of(driver::done(), DriverAnswer::STARTED);
   REQUIRE(other);

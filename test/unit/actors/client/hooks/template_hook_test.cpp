@@ -312,6 +312,14 @@ TEST_CASE_FIXTURE(TemplateFixture,
 }
 
 TEST_CASE_FIXTURE(TemplateFixture,
+                  "template_hook: sources outside of the directories are refused") {
+  run({{.source = "../../../../etc/passwd"}});
+  advance(6s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(said("Task hook failed") == Said{"template: template source path escapes alloc directory"});
+}
+
+TEST_CASE_FIXTURE(TemplateFixture,
                   "template_hook: sources that are no files of the task are refused") {
   make({{.source = "local/source"}});
   start();

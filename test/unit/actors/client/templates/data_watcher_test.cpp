@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(Watched, "data_watcher: what nobody follows is not asked for a
   const auto known = (**follow(1))->data->digest;
   const auto waits = follow(1, known);
   tell(watcher, Unfollow{{app}, 1});
-  CHECK((*waits)->error().code == Errc::cancelled);
+  CHECK((*waits)->error() == Error{Errc::cancelled, "not followed any more"});
   const int before = data_questions;
   set_variable("app", {{"port", "80"}});
   CHECK(data_questions == before);

@@ -179,6 +179,9 @@ TEST_CASE_FIXTURE(PendingFixture, "deregistrations: there is a bound") {
   const auto kept = ask<Kept>(pending, Keep{{"filesd", "one more", {"web"}}});
   REQUIRE(kept->has_value());
   REQUIRE_FALSE((*kept)->has_value());
-  CHECK((*kept)->error().code == Errc::overloaded);
+  CHECK((*kept)->error()
+        == Error{Errc::overloaded, "providers owe deregistrations of "
+                                       + std::to_string(client::pending_deregistrations::most)
+                                       + " allocations already"});
   CHECK_MESSAGE(keeps("filesd", "a1", {"db"}), "one that is known owes more");
 }
