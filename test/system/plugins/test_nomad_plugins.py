@@ -239,8 +239,8 @@ class BadProgramTest(Case):
     def test_confined_and_in_the_agent_it_is_refused(self):
         agent = self.agent(f'plugin "nomad-driver-a" {{\n  confined = true\n}}\nplugin "nomad-driver-b" {{\n  isolated = false\n}}\n',
                            {name: SCRIPT + "exec sleep 1000\n" for name in ("nomad-driver-a", "nomad-driver-b")})
-        self.assertIn("can't be confined", self.wait_for(agent, "refused", "nomad-driver-a")["StatusDescription"])
-        self.assertIn("in a process of its own only", self.wait_for(agent, "refused", "nomad-driver-b")["StatusDescription"])
+        self.assertIn("confined = true: plugins of Nomad's can't be confined", self.wait_for(agent, "refused", "nomad-driver-a")["StatusDescription"])
+        self.assertIn("isolated = false: a program runs in a process of its own only", self.wait_for(agent, "refused", "nomad-driver-b")["StatusDescription"])
 
 
 class WrongDriverTest(Case):

@@ -540,7 +540,8 @@ class InProcessTest(Case):
         agent = self.start(f"{BAD}/throws.so", f"{BAD}/probe.so", f"{harness.ROOT}/subprojects/plugin-python/count.py",
                            config='plugin "throws" {\n  isolated = false\n}\nplugin "count" {\n  isolated = false\n}\n'
                                   'plugin "probe" {\n  isolated = false\n  user = "nobody"\n}\n')
-        for name, why in (("throws", "it has a bad day"), ("count", "a program runs in a process"), ("probe", "need a process of its own")):
+        for name, why in (("throws", "it has a bad day"), ("count", "isolated = false: a program runs in a process of its own only"),
+                          ("probe", "isolated = false: a user and what confines it need a process of its own")):
             self.assertIn(why, self.wait_for(agent, name, "refused")["StatusDescription"])
         agent.register(shell_job("web", "sleep 1000"))
         agent.wait_for_allocs("web", "running")

@@ -47,6 +47,11 @@ struct Api {
     calls->request(number, draft.reader(), subscribes);
   }
 
+  std::string refusal() const {
+    REQUIRE(sent.back()->isFailed());
+    return copy(sent.back()->getFailed().getMessage());
+  }
+
   std::string body_of(const plugin::Frame& frame) const {
     const auto data = frame->isStreamPart() ? frame->getStreamPart().getBytes()
                                             : frame->getApiAnswer().getBody();
@@ -142,22 +147,42 @@ TEST_CASE("api calls: no more taken than was told, and no number twice") {
   api.calls->taken(6, 1'000'000'000);
   CHECK(api.bodies.back().write(std::string(300 * 1024, 'x')));
   api.ask(6, "/v1/here");
-  CHECK(api.sent.back()->isFailed());
+  CHECK(api.refusal() == "another question has this number");
 }
 
 TEST_CASE("api calls: what is no path of the API, and what comes when it is closed, is refused") {
   Api api;
   api.ask(1, "/etc/passwd");
-  CHECK(api.sent.back()->isFailed());
+  CHECK(api.refusal() == "the path does not begin with /v1/");
   api.gate->close();
   api.ask(2, "/v1/here");
   CHECK(api.sent.back()->getApiAnswer().getStatus() == net::http_status(Errc::unavailable));
+  CHECK(api.body_of(api.sent.back()) == "the agent ends");
+}
+
+TEST_CASE("api calls: before there is an API, and what is more than is passed on, is refused") {
+  Api api;
+  net::HttpRouter routes;
+  routes.handle("/v1/large", [](net::Responder responder) {
+    net::Response response;
+    response.body.assign(std::size_t{64} << 20, 'x');
+    responder.send(std::move(response));
+  });
+  api.calls->open(
+      std::make_shared<plugin::ApiGate>(std::make_shared<const net::HttpRouter>(std::move(routes))),
+      {});
+  api.ask(1, "/v1/large");
+  CHECK(api.refusal().starts_with("the answer has 67108864 bytes, at most "));
+  CHECK(api.refusal().ends_with(" are passed on"));
+  api.calls->open(nullptr, {});
+  api.ask(2, "/v1/here");
+  CHECK(api.refusal() == "the agent does not answer yet");
 }
 
 TEST_CASE("api calls: there is a bound to what is open") {
   Api api;
   for (std::uint64_t i = 1; i <= ApiCalls::most_subscriptions + 1; ++i)
     api.ask(i, "/v1/stream", true);
-  CHECK(api.sent.back()->isFailed());
+  CHECK(api.refusal() == std::to_string(ApiCalls::most_subscriptions) + " are open already");
   CHECK(api.sent.back()->getFailed().getCode() == static_cast<unsigned>(Errc::overloaded));
 }

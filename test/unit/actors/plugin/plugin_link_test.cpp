@@ -200,7 +200,7 @@ TEST_CASE_FIXTURE(test::LinkFixture,
   settle();
 
   REQUIRE(cancelled->has_value());
-  CHECK((*cancelled)->error().code == Errc::cancelled);
+  CHECK((*cancelled)->error() == Error{Errc::cancelled, "it was cancelled before it was asked"});
   REQUIRE(over->has_value());
   CHECK((*over)->error().code == Errc::cancelled);
   advance(6s);
@@ -217,6 +217,7 @@ TEST_CASE_FIXTURE(test::LinkFixture, "plugin link: what is open of a hook ends w
   settle();
   REQUIRE(open->has_value());
   CHECK((*open)->error().code == Errc::cancelled);
+  CHECK((*open)->error().what.ends_with(", hook waits: the hook is over"));
 }
 
 TEST_CASE_FIXTURE(test::LinkFixture,
