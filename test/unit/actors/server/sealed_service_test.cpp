@@ -62,6 +62,7 @@ TEST_CASE_FIXTURE(SealedFixture, "sealed_service: takes no other command ready m
   const auto refused = send(other.freeze());
 
   REQUIRE(refused->has_value());
-  CHECK((*refused)->error().code == Errc::invalid_argument);
+  CHECK((*refused)->error()
+        == Error{Errc::invalid_argument, "only sealed commands come ready made"});
   CHECK(commit_once() == 0);
 }

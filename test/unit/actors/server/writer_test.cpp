@@ -280,7 +280,10 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: decisions are made anew where it is sa
 
   CHECK(decisions == Writer::most_decisions);
   REQUIRE(answers->size() == 1);
-  CHECK(answers->front().error().code == Errc::conflict);
+  CHECK(answers->front().error()
+        == Error{Errc::conflict,
+                 "what this change is about was changed by others each time it was decided; try "
+                 "again"});
   CHECK(scale("web", "b", 5)->empty());  // the turn was let go
   commit();
   CHECK(count("web", 1) == 5);

@@ -127,7 +127,7 @@ TEST_CASE_FIXTURE(DataFixture, "data_endpoint: without the lease nobody is answe
 TEST_CASE_FIXTURE(DataFixture, "data_endpoint: what templates can't follow is refused") {
   const auto answer = watch({.kind = Kind{9}}, 0);
   REQUIRE(answer->has_value());
-  CHECK((*answer)->error().code == Errc::invalid_argument);
+  CHECK((*answer)->error() == Error{Errc::invalid_argument, "templates can't follow that"});
 }
 
 namespace {

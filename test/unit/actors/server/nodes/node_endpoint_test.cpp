@@ -155,7 +155,8 @@ TEST_CASE_FIXTURE(EndpointFixture, "unknown nodes that ask are bounded") {
     const auto answer = ask_as(name, 0);
     REQUIRE(answer->has_value());
     if (answer->value().has_error()) {
-      CHECK(answer->value().error().code == Errc::overloaded);
+      CHECK(answer->value().error()
+            == Error{Errc::overloaded, "too many unknown nodes ask what they should run"});
       ++refused;
     } else if (!ask_as(name, told(answer).index)->has_value()) {
       ++waiting;

@@ -96,7 +96,9 @@ TEST_CASE_FIXTURE(OfferFixture, "service_writes: what waits is bounded, and so a
   std::size_t refused = 0;
   for (const auto& answer : answers)
     if (answer->has_value()) {
-      CHECK((*answer)->error().code == Errc::overloaded);
+      CHECK((*answer)->error()
+            == Error{Errc::overloaded,
+                     "too many changes of services wait to be written; try again later"});
       ++refused;
     }
   CHECK(refused > 0);
