@@ -20,9 +20,9 @@ void ComputeQueue::add(std::uint64_t ticket, const std::string& owner) {
 
 std::optional<ComputeQueue::Turn> ComputeQueue::next(Time now) {
   forget(now);
-  if (running_[0] < limits_.short_positions)
+  if (running_[0] < limits_.short_slots)
     if (auto turn = next_of(false)) return turn;
-  if (running_[1] < limits_.long_positions) return next_of(true);
+  if (running_[1] < limits_.long_slots) return next_of(true);
   return std::nullopt;
 }
 

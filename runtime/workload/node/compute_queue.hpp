@@ -23,8 +23,8 @@ public:
   using Time = std::chrono::nanoseconds;  ///< Of a clock that only grows.
 
   struct Limits {
-    std::size_t short_positions = 2;
-    std::size_t long_positions = 2;
+    std::size_t short_slots = 2;
+    std::size_t long_slots = 2;
   };
 
   struct Turn {

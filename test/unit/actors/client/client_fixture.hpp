@@ -427,7 +427,7 @@ struct ClientFixture : ActorFixture {
     return [real](const actor::Owner& owner, const client::PluginAgent& agent,
                   client::HookScope scope) {
       Draft<schema::plugin::HookTarget> target{*scope.target};
-      location->getDriver().setSecretsInMemory(false);
+      target->getDriver().setSecretsInMemory(false);
       scope.target = target.freeze();
       return real(owner, agent, scope);
     };

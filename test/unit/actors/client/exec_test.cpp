@@ -47,7 +47,7 @@ struct ExecFixture : ClientFixture {
     namespace driver = client::driver;
     if (request.isStartTask()) run_id = copy(request.getStartTask().getRunId());
     if (request.isStopTask())
-      self->send(options.host,
+      self->send(options.agent,
                  driver::exited(driver::read_id(request.getStopTask().getId()), run_id, {}));
     if (!request.isExecTask()) return std::nullopt;
     auto& order = asked.emplace_back(

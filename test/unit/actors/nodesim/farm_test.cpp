@@ -14,7 +14,7 @@ namespace {
 
 NodeDoor::behavior_type hand_on(NodeDoor::pointer self, const server::NodeSide& servers) {
   return {[self, servers](const door::Ask& msg) {
-    return self->delegate(servers.player(door::info(msg).player), msg);
+    return self->delegate(servers.door_of(door::info(msg).actor), msg);
   }};
 }
 

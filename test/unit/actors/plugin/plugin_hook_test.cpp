@@ -24,7 +24,7 @@ client::HookScope with_meta(const client::HookScope& base, bool has) {
   auto task = group.initTasks(1)[0];
   task.setName("t");
   if (has) fill_entries(task.initMeta(1), {{"color", "red"}});
-  return {base.alloc, job.freeze(), base.location};
+  return {base.alloc, job.freeze(), base.target};
 }
 
 }  // namespace

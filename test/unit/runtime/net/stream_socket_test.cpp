@@ -29,7 +29,7 @@ class Echo final : public StreamSocket {
 public:
   Echo(SocketLoop& loop, Accepted accepted, std::atomic<std::size_t>& most)
       : StreamSocket{loop, std::move(accepted.socket)},
-        slot_{std::move(accepted.position)},
+        slot_{std::move(accepted.slot)},
         most_{most} {}
 
   void start(const TlsContext* tls) {

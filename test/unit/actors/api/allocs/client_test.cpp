@@ -493,8 +493,8 @@ TEST_CASE("monitor: log lines as they are written") {
   REQUIRE(plain.has_value());
   REQUIRE(framed.has_value());
 
-  log::info("testing", "hello {}", 42);
+  log::info("testing", "hello", {{"count", 42}});
 
-  CHECK(read_frames(*plain, "testing: hello 42\n").find("[INFO]") != std::string::npos);
+  CHECK(read_frames(*plain, "testing: hello: count=42\n").find("[INFO]") != std::string::npos);
   CHECK(read_frames(*framed, "\"FileEvent\":\"log\"").find("{\"Data\":\"") != std::string::npos);
 }

@@ -69,21 +69,21 @@ struct StreamingDriver : ClientFixture {
   client::driver::TaskId id() const { return {alloc_id(1), "web"}; }
 
   void tell_usage(std::uint64_t rss, const std::string& of_run) {
-    tell(options_of_newest.host, client::driver::told_usage(id(), of_run, uses(rss)));
+    tell(options_of_newest.agent, client::driver::told_usage(id(), of_run, uses(rss)));
     settle();
   }
 
   void tell_usage(std::uint64_t rss) { tell_usage(rss, runs.at("web")); }
 
   void fail(bool recoverable) {
-    tell(options_of_newest.host,
+    tell(options_of_newest.agent,
          client::driver::usage_failed(id(), runs.at("web"), {Errc::unavailable, "no figures"},
                                       recoverable));
     settle();
   }
 
   void end_run() {
-    tell(options_of_newest.host, client::driver::exited(id(), runs.at("web"), {.code = 1}));
+    tell(options_of_newest.agent, client::driver::exited(id(), runs.at("web"), {.code = 1}));
     settle();
   }
 

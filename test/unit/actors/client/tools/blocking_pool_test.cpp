@@ -66,10 +66,10 @@ TEST_CASE("steps: slow ones give up their places, so that others go on") {
         });
   gate.wait_for(5);  // With two threads, three would wait for ever.
 
-  actor::BlockingAsker asker{system};
+  actor::BlockingAsker outside{system};
   int quick = 0;
   for (int i = 0; i < 3; ++i)
-    asker.request(steps, 1min, client::blocking::make([]() -> Result<int> { return 7; }))
+    outside.request(steps, 1min, client::blocking::make([]() -> Result<int> { return 7; }))
         .receive([&quick](const client::blocking::Outcome& outcome) { quick += outcome.as<int>(); },
                  [](const Error&) {});
   CHECK(quick == 21);
@@ -114,9 +114,9 @@ TEST_CASE("steps: what computes has places of its own, of which one job gets one
   gate.wait_for(2);  // With one queue for all, the one of "b" would wait for those of "a".
   CHECK(begun_of_a == 1);
 
-  actor::BlockingAsker asker{system};
+  actor::BlockingAsker outside{system};
   int quick = 0;
-  asker.request(steps, 1min, client::blocking::make([]() -> Result<int> { return 7; }))
+  outside.request(steps, 1min, client::blocking::make([]() -> Result<int> { return 7; }))
       .receive([&quick](const client::blocking::Outcome& outcome) { quick += outcome.as<int>(); },
                [](const Error&) {});
   CHECK(quick == 7);
@@ -134,7 +134,7 @@ TEST_CASE("steps: what does not end in a short turn gets a long one that gives w
   const auto steps = client::spawn_blocking_pool(system);
   std::atomic<int> turns = 0;
   std::atomic<int> nice_of_long = 0;
-  actor::BlockingAsker asker{system};
+  actor::BlockingAsker outside{system};
   const int nice_before = ::getpriority(PRIO_PROCESS, 0);
   int answer = 0;
   asker

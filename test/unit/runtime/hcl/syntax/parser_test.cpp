@@ -37,14 +37,14 @@ void show_body(std::string& out,
       for (const std::string_view label : node.labels)
         labels += (labels.empty() ? "" : " ") + quote(label);
       out += indent + std::string{node.type} + " [" + labels + "] @"
-             + place(cover(node.type_span, node.open_brace)) + " body@" + place(node.body->span)
-             + "\n";
+             + position(cover(node.type_span, node.open_brace)) + " body@"
+             + position(node.body->span) + "\n";
       show_body(out, file, *node.body, context, indent + "  ");
       continue;
     }
     const AttributeNode& node = *attribute++;
-    out += indent + std::string{node.name} + " @" + place(node.span) + " expr@"
-           + place(node.expr->span) + " start@" + place(start_span(*node.expr)) + "\n";
+    out += indent + std::string{node.name} + " @" + position(node.span) + " expr@"
+           + position(node.expr->span) + " start@" + position(start_span(*node.expr)) + "\n";
     const Evaluated evaluated = evaluate(*node.expr, &context);
     out += indent + " = " + show(evaluated.value) + "\n";
     for (const Diagnostic& diagnostic : evaluated.diagnostics)
