@@ -137,7 +137,7 @@ TEST_CASE("steps: what does not end in a short turn gets a long one that gives w
   actor::BlockingAsker outside{system};
   const int nice_before = ::getpriority(PRIO_PROCESS, 0);
   int answer = 0;
-  asker
+  outside
       .request(steps, 1min,
                client::blocking::make_computing(
                    "a",
