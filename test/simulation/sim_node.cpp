@@ -45,7 +45,7 @@ client::PluginCatalog SimNode::plugins() {
   plugins.drivers.emplace(
       "sim", client::DriverEntry{
                  .spawn = [this](const actor::Owner&, const client::DriverOptions& options) {
-                   return spawn_driver(options.host);
+                   return spawn_driver(options.agent);
                  }});
   plugins.drivers.emplace("docker", engine_.driver());
   plugins.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
