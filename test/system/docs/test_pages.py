@@ -146,7 +146,7 @@ exec "{harness.BINARY}" "$@"
         end = time.monotonic() + timeout
         while not os.path.exists(done):
             if time.monotonic() > end or self.process.poll() is not None:
-                raise AssertionError(f"it did not end within {timeout} s:\n{text}\n{self.read(out)}")
+                raise AssertionError(f"it still runs after {timeout} s:\n{text}\n{self.read(out)}")
             time.sleep(0.02)
         failures = [line for line in self.read(failed).splitlines() if f" . {block} " not in line]  # the block as a whole
         return self.theirs(self.read(out)), [self.theirs(line) for line in failures]
