@@ -207,7 +207,8 @@ TEST_CASE_FIXTURE(NodesFixture,
   advance(1'500ms);
   REQUIRE(*lost);
   CHECK((*lost)->error().code == Errc::unavailable);
-  CHECK((*lost)->error().what.ends_with("(the request may have been carried out)"));
+  CHECK((*lost)->error().what
+        == "leadership lost while committing log (the request may have been carried out)");
   CHECK_FALSE(old.leader->known().leads);
   const auto late = write(boss, "late");
   settle();
@@ -364,6 +365,11 @@ TEST_CASE("peers.json: names who goes on; removed ids stay removed") {
     CHECK(refused.error().code == Errc::invalid_argument);
     CHECK(refused.error().what.starts_with("peers.json: "));
   }
+  CHECK(recovered_configuration(before, "a",
+                                R"([{"id": "a", "address": "a"}, {"id": "z", "address": "z"}])")
+            .error()
+            .what
+        == "peers.json: server \"z\" was removed from this cluster: its id is never used again");
 }
 
 TEST_CASE_FIXTURE(test::ActorFixture, "raft inbox: what waits is bounded, urgent messages too") {
@@ -378,7 +384,7 @@ TEST_CASE_FIXTURE(test::ActorFixture, "raft inbox: what waits is bounded, urgent
   while (taken < 1'000'000 && (last = deliver(Heartbeat{.commit_index = 3, .round = 4})))
     ++taken;
   REQUIRE(last.has_error());
-  CHECK(last.error().code == Errc::overloaded);
+  CHECK(last.error() == Error{Errc::overloaded, "too much waits to be taken in"});
   CHECK(taken > 1'000);
   // They take nothing of the log's share, and their room comes back with their end.
   CHECK(deliver(

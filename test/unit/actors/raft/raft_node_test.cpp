@@ -310,7 +310,9 @@ TEST_CASE_FIXTURE(NodeFixture, "raft_node: damage is named and stops the start")
   }
   SUBCASE("a log that begins too late") {
     run_sql(log, "DELETE FROM log WHERE idx <= 13");
-    CHECK(error_of_start().what.find("the entries between are missing") != std::string::npos);
+    const auto why = error_of_start().what;
+    CHECK(why.starts_with("\"" + log + "\" begins at index 14, but the newest snapshot ends at "));
+    CHECK(why.ends_with(": the entries between are missing"));
   }
   SUBCASE("a changed row of the snapshot") {
     run_sql(snapshot, "UPDATE list SET value = 'x' WHERE rowid = 3");

@@ -258,6 +258,35 @@ TEST_CASE_FIXTURE(RecoveryFixture,
   CHECK(started.wrote);
 }
 
+TEST_CASE_FIXTURE(RecoveryFixture, "recovery: a server without a log has nothing to recover") {
+  options.directory = dir.file("empty");
+  REQUIRE(storage::make_directory(options.directory));
+  put_peers(R"([{"id": "a", "address": "a:1"}])");
+  const auto started = run(false);
+  REQUIRE(started.error);
+  CHECK(*started.error
+        == Error{Errc::invalid_argument,
+                 "peers.json: this server has no log to recover; let it join instead"});
+}
+
+TEST_CASE_FIXTURE(RecoveryFixture, "recovery: a log with terms that can't be stops the start") {
+  LogWrite write;
+  std::string why;
+  SUBCASE("an entry of an earlier term than the one before") {
+    write.append.push_back(
+        {.index = 5, .term = 1, .kind = EntryKind::command, .payload = Bytes::copy("four")});
+    why = "log entry 5: its term is older than that of the entry before";
+  }
+  SUBCASE("a stored term that is earlier than the log's") {
+    write.hard_state = HardState{.current_term = 1, .voted_for = {}};
+    why = "the stored term 1 is older than the log's 2";
+  }
+  REQUIRE(storage::RaftLog::open(log_path())->write(write));
+  const auto started = run(false);
+  REQUIRE(started.error);
+  CHECK(*started.error == Error{Errc::corrupt, "\"" + log_path() + "\": " + why});
+}
+
 TEST_CASE_FIXTURE(RecoveryFixture, "recovery: a file that is wrong stops the start and stays") {
   const char* text = nullptr;
   const char* why = nullptr;
