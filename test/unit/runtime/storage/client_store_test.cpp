@@ -45,6 +45,20 @@ std::vector<std::string> keys(ClientStore& store, Bucket bucket, std::string_vie
   return found;
 }
 
+/// Opens what is there, which is damaged.
+void check_damaged(const std::string& path, std::string_view why) {
+  const auto outcome = ClientStore::open(path);
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == Errc::corrupt);
+  CHECK(outcome.error().what.find(why) != std::string::npos);
+  CHECK(outcome.error().what.starts_with("\"" + path + "\" (with \"" + path + "-wal\" and \"" + path
+                                         + ".mark\") is damaged: "));
+  CHECK(
+      outcome.error().what.ends_with(". Nothing was changed. Move these files away and start the "
+                                     "agent again: what it has to run "
+                                     "is known to the servers, what runs here to the executors"));
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(StoreFixture, "client_store: buckets are apart, keys ordered, values durable") {
@@ -117,18 +131,7 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused
     change.put(Bucket::alloc, "a", "better");
     REQUIRE(store.commit(change));
   }
-  const auto refused = [&](std::string_view why) {
-    const auto outcome = ClientStore::open(path);
-    REQUIRE_FALSE(outcome);
-    CHECK(outcome.error().code == Errc::corrupt);
-    CHECK(outcome.error().what.find(why) != std::string::npos);
-    CHECK(outcome.error().what.starts_with("\"" + path + "\" (with \"" + path + "-wal\" and \""
-                                           + path + ".mark\") is damaged: "));
-    CHECK(
-        outcome.error().what.ends_with(". Nothing was changed. Move these files away and start the "
-                                       "agent again: what it has to run "
-                                       "is known to the servers, what runs here to the executors"));
-  };
+  const auto refused = [&](std::string_view why) { check_damaged(path, why); };
   {
     auto store = open();
     CHECK(keys(store, Bucket::alloc, "") == std::vector<std::string>{"a=better", "b=good"});

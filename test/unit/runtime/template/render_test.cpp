@@ -315,17 +315,22 @@ TEST_CASE("render: values as deep as a template makes them are shown not at all,
   }
 }
 
-TEST_CASE("render: what is too much, too long or too deep is told with its place") {
-  struct Case {
-    std::string text;
-    Limits limits;
-    const char* error;
-  };
+namespace {
 
+/// A template that is too much for its limits, and why.
+struct TooMuch {
+  std::string text;
+  Limits limits;
+  const char* error;
+};
+
+}  // namespace
+
+TEST_CASE("render: what is too much, too long or too deep is told with its place") {
   const std::string nested
       = "{{$l := sprig_dict \"x\" 1}}{{range loop 300}}{{$l = sprig_dict \"a\" "
         "$l}}{{end}}";
-  const Case cases[] = {
+  const TooMuch cases[] = {
       {"{{range loop 20}}{{print 1}}{{end}}",
        {.steps = 10},
        "execute: template: :1:8: executing \"\" at <loop 20>: error calling loop: the template "

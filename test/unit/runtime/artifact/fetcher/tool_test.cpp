@@ -17,8 +17,7 @@ TEST_CASE("tool: one that is not there is named, and one that hangs is killed") 
   };
 
   CHECK(run("nomadctl-nobody", {}, 10s)
-        == Error{Errc::not_found,
-                 "nomadctl-nobody must be available and on the PATH of the node"});
+        == Error{Errc::not_found, "nomadctl-nobody must be available and on the PATH of the node"});
   CHECK(run("sleep", {"60"}, 50ms)
         == Error{Errc::timeout, "sleep did not end in time and was killed"});
 }
