@@ -1,8 +1,7 @@
 // SimulatedRunner: an alloc runner without tasks. It has the servers sign the identities that its
-// tasks show, as a start waits for them, and forgets them. It reports that the allocation runs, that
-// it is healthy, some events in between, and at last that it is complete or has failed, as a plan
-// says.
-// What a plan leaves to chance is drawn from the seed of the client's context.
+// tasks show, as a start waits for them, and forgets them. It reports that the allocation runs,
+// that it is healthy, some events in between, and at last that it is complete or has failed, as a
+// plan says. What a plan leaves to chance is drawn from the seed of the client's context.
 //
 // Owns:   the allocation's pretended state.
 // Takes:  what every alloc runner takes (actors/client/runner.hpp).

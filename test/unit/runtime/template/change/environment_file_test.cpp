@@ -61,7 +61,8 @@ TEST_CASE("environment_file: mistakes have their line and Nomad's words") {
   };
 
   for (const auto& each :
-       {Case{"A=1\nnope", "error on line 2: missing ="}, Case{"=x", "error on line 1: empty key"},
+       {Case{"A=1\nnope", "error on line 2: missing ="},
+        Case{"=x", "error on line 1: empty key"},
         Case{"1A=x", "error on line 1: key must start with [A-Za-z_] but found '1'"},
         Case{"\"A=x", "error on line 1: key must start with [A-Za-z_] but found '\"'"},
         Case{"'A=x", "error on line 1: key must start with [A-Za-z_] but found '\\''"},
