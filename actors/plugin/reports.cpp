@@ -12,7 +12,8 @@ namespace nomad::plugin {
 
 void Reports::line(log::Level level, std::string_view text, std::chrono::nanoseconds now) {
   if (!lines_.take(now)) return dropped(1);
-  if (log::enabled(level)) log::write(level, "plugin", said(text), {{"plugin", plugin_}});
+  if (log::enabled(level))
+    log::write(level, "plugin", "a plugin says", {{"plugin", plugin_}, {"message", said(text)}});
 }
 
 void Reports::dropped(std::uint64_t lines) {

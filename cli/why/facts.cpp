@@ -139,9 +139,11 @@ std::vector<View> newest_deployments(const Facts& facts) {
 }
 
 View undone_deployment(const Facts& facts) {
-  const auto registered = View{facts.job}["JobModifyIndex"].number();
+  const View job{facts.job};
   for (const auto& deployment : newest_deployments(facts))
-    if (deployment["Status"].text() == "failed" && deployment["ModifyIndex"].number() == registered)
+    if (deployment["Status"].text() == "failed"
+        && deployment["JobVersion"].number() + 1 == job["Version"].number()
+        && deployment["ModifyIndex"].number() >= job["JobModifyIndex"].number())
       return deployment;
   return {};
 }

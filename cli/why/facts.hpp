@@ -56,7 +56,8 @@ View group_of_job(const Facts& facts, std::string_view name);
 std::vector<View> newest_deployments(const Facts& facts);
 
 /// The deployment whose failure made the job's newest version, as a rollback does: both are written
-/// at once. Null for none, also if the job was registered since.
+/// at once, and what its allocations report later changes the deployment again. Null for none, also
+/// if the job was registered since.
 View undone_deployment(const Facts& facts);
 
 }  // namespace nomad::cli::why

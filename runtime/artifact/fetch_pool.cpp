@@ -231,7 +231,8 @@ void FetchPool::Core::hear(Running& running, const std::vector<FetchReport>& rep
   for (const auto& report : reports) {
     if (const auto* const warning = std::get_if<FetchWarning>(&report)) {
       if (++running.warnings <= most_warnings)
-        log::warn("client", "fetching an artifact", {{"error", escape_controls(warning->text)}});
+        log::warn("client", "the fetch of an artifact has a warning",
+                  {{"error", escape_controls(warning->text)}});
     } else if (const auto* const progress = std::get_if<FetchProgress>(&report)) {
       newest = *progress;
     } else if (!running.outcome) {

@@ -364,13 +364,13 @@ void ExecutorClient::Loop::clear_step(Task& task) {
   if (!kill_leftovers(task.state, task.cgroup) && patient) return arm(task, clear_again);
   if (auto removed = Cgroups::remove(task.cgroup); removed.has_error()) {
     if (patient) return arm(task, clear_again);
-    log::warn("client.executor", "what an executor kept is not removed",
+    log::warn("client.executor", "the cgroup of a task is not removed",
               {{"error", removed.error()}});
   }
   if (task.directory) {
     auto gone = remove_location(state_directory_.get(), task.key, task.directory.get());
     if (gone.has_error())
-      log::warn("client.executor", "what a task left in its cgroup is not ended",
+      log::warn("client.executor", "what an executor kept is not removed",
                 {{"error", gone.error()}});
   }
   task.directory.reset();

@@ -149,11 +149,10 @@ Result<host::UniqueFd> AllocNetworks::lock_of_plugins(const std::string& alloc_i
       continue;
     }
     const bool killed = tools_.end_holders(path);
-    log::warn(
-        "client",
-        killed ? "a CNI plugin of an earlier agent was still at work: it was killed"
-               : "a CNI plugin of an earlier agent has left something running: it is passed over",
-        {{"alloc", alloc_id}, {"delay", format_duration(waited)}});
+    log::warn("client",
+              killed ? "a CNI plugin of an earlier agent was still at work: it was killed"
+                     : "the lock of an allocation's network is still held: it is passed over",
+              {{"alloc", alloc_id}, {"delay", format_duration(waited)}});
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
       return errno_error("removing " + path, errno);
   }

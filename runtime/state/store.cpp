@@ -244,8 +244,17 @@ std::uint32_t later_parts(schema::Command::Reader command) {
   }
 }
 
+/// Rows that another region has decided on.
+std::uint32_t kind_of_shared(schema::SharedRows::Reader command) {
+  if (stored_table(view(command.getKind())) == Table::admission_policies)
+    for (const auto row : command.getRows())
+      if (is_new_row<schema::AdmissionPolicy>(row)) return schema::Command::ROOT_KEY_FORCED_DELETE;
+  return schema::Command::SHARED_ROWS;
+}
+
 std::uint32_t kind_of_one(schema::Command::Reader command) {
   if (command.isRestoreRows()) return kind_of_rows(command.getRestoreRows());
+  if (command.isSharedRows()) return kind_of_shared(command.getSharedRows());
   const auto parts = later_parts(command);
   if (parts == admission_head_part) return schema::Command::ROOT_KEY_FORCED_DELETE;
   return parts != 0 ? schema::Command::VARIABLE_LOCKING : command.which();

@@ -84,7 +84,8 @@ std::uint32_t known_commands();
 /// The number of a command's kind. What a guarded one wraps counts if that is a later one, and of
 /// restored rows the commands that first wrote their tables. One with a part that was added later,
 /// and that a server must not pass over, counts as a kind of that release: identities' keys in
-/// plans, prepublished root keys, ids of locks; and restored rows of the latter two.
+/// plans, prepublished root keys, ids of locks, policies of admission with a head; and rows of the
+/// latter three that are restored or copied from another region.
 std::uint32_t kind_of(schema::Command::Reader command);
 
 struct CommandParts {

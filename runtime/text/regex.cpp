@@ -114,7 +114,7 @@ Result<Regex> Regex::compile(std::string_view pattern, Work& work, std::int64_t 
   if (!compiled->ok()) {
     const auto code = compiled->error_code();
     const bool is_whole = code == RE2::ErrorPatternTooLarge || code == RE2::ErrorBadUTF8;
-    const std::string part = is_whole ? std::string{pattern} : compiled->error_arg();
+    const auto part = is_whole ? shorten(pattern) : compiled->error_arg();
     return Error{Errc::invalid_argument,
                  "error parsing regexp: " + std::string{go_words(code)} + ": `" + part + '`'};
   }

@@ -309,7 +309,7 @@ class Case(unittest.TestCase):
         self.log_says_of(port, line)
 
     def log_says_of(self, port, line):
-        whole = f"rpc: closing a connection: peer=127.0.0.1:{port} error=\"{line}\""
+        whole = f"rpc: closing a connection: peer=127.0.0.1:{port} error=\"{line}"
         harness.wait_until(lambda: whole in self.server.log(), what=f"{whole!r} in the log")
 
     def put(self, job):

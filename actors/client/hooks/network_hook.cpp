@@ -159,7 +159,8 @@ private:
   }
 
   void tell_event(const std::string& message) {
-    log::warn("client", message, {{"alloc", scope_.alloc->id()}});
+    log::warn("client", "the network of an allocation has news",
+              {{"alloc", scope_.alloc->id()}, {"message", message}});
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.target->getAllocId());
     auto event = notice->initEvent();

@@ -174,7 +174,10 @@ private:
   void tell_failure(const Error& err) {
     const auto what = fmt::format("the data of allocation {} could not be taken over: {}",
                                   waiting_for_.front(), err.what);
-    log::warn("client", what, {{"alloc", view(scope_.target->getAllocId())}});
+    log::warn("client", "the data of the previous allocation could not be taken over",
+              {{"alloc", view(scope_.target->getAllocId())},
+               {"previous", waiting_for_.front()},
+               {"error", err}});
     Draft<schema::plugin::Notice> notice;
     notice->setAllocId(scope_.target->getAllocId());
     auto event = notice->initEvent();

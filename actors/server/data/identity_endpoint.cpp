@@ -19,8 +19,8 @@
 namespace nomad::server {
 namespace {
 
-/// That one issuer signs at a time: some 2 ms by Ed25519, 30 by RS256. Between parts the lease, and
-/// who still waits, are looked at.
+/// That one issuer signs at a time: some 2 ms by Ed25519, 30 by RS256. Between parts it is looked
+/// at who still waits, and whether the lease holds.
 constexpr std::size_t signed_at_once = 64;
 
 constexpr std::int64_t ns_per_second = 1'000'000'000;
@@ -104,7 +104,10 @@ private:
   void sign_more() {
     drop_late();
     while (!questions_.empty() && parts_out_ == 0)
-      sign_part(questions_.begin());
+      if (lease_ && !lease_->holds())
+        finish(questions_.begin(), no_leader());
+      else
+        sign_part(questions_.begin());
   }
 
   /// An allocation's identities are always one issuer's, who keeps their signatures.

@@ -1,8 +1,7 @@
 // IdentityEndpoint: signs identities of tasks and services for the nodes that run them.
 //
-// Owns:   the questions that are being answered, one of a node at most, and the identity_issuers
-// that
-//         sign: a part of the oldest question is out to them at a time.
+// Owns:   the questions that are being answered, one of a node at most; the identity_issuers that
+//         sign, which have a part of the oldest question at a time.
 // Takes:  the door's signIdentities. One that has waited for too long is refused, and so is one for
 //         which there is no room: what is left is answered while the node still waits for it.
 // Parent: server, restart. Nodes ask again.

@@ -2,8 +2,7 @@
 // of root keys before anybody wants them.
 //
 // Owns:   a thread, for a signature by Ed25519 takes 25 us, one by RS256 0.4 ms, and a key up to
-// 0.5 s;
-//         the signatures by RS256 that stay the same.
+//         0.5 s; the signatures by RS256 that stay the same.
 // Takes:  Sign and MakeKey, both answered.
 // Parent: identity_endpoint, restart: who waits is told, and nodes ask again.
 // Ends:   by the parent's exit message.

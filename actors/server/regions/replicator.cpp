@@ -321,8 +321,6 @@ struct ReplicatorState {
 
   /// What goes on is tried again and again, and said once a minute of a kind.
   void complain(const Copying& copying, const std::string& reason, const std::string& why) {
-    const auto line = fmt::format("copying {} from region \"{}\": {}", copying.kind->name,
-                                  options.authority, why);
     const auto now = self->now();
     if (told_at.size() >= most_complaints) told_at.clear();
     const auto [told, is_new]
@@ -330,7 +328,7 @@ struct ReplicatorState {
     const bool is_worth_saying = is_new || now >= told->second + replication_complaint_pause;
     if (is_worth_saying) told->second = now;
     log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "replication",
-               "copying from the authoritative region",
+               "could not copy from the authoritative region",
                {{"kind", copying.kind->name}, {"region", options.authority}, {"error", why}});
   }
 

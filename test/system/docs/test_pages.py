@@ -47,11 +47,10 @@ class Block:
     def only_looks(self):
         return all(LOOKS.match(line) for line in self.commands())
 
-    def allows(self, failure):
-        """Whether the page says that this command ends with this code: "CODE COMMAND"."""
-        code, _, command = failure.partition(" ")
-        return any(line.split(" #")[0].strip() == command and line.endswith(f"# exit code {code}")
-                   for line in self.commands())
+    def failures(self):
+        """The commands that the page says to fail: "CODE COMMAND"."""
+        told = (re.fullmatch(r"(.*?) +#.*exit code (\d+)", line) for line in self.commands())
+        return [f"{match[2]} {match[1].strip()}" for match in told if match]
 
 
 def blocks_of(page):
@@ -198,15 +197,15 @@ class PageTest(unittest.TestCase):
         end = time.monotonic() + (PATIENCE if block.only_looks() else 0)
         while True:
             out, failed = shell.run(block.text)
-            failed = [failure for failure in failed if not block.allows(failure)]
+            failed, told = sorted(failed), sorted(block.failures())
             is_shown = block.shown is None or pattern_of(block.shown).fullmatch(normal(out) + "\n")
-            if is_shown and not failed or time.monotonic() >= end:
+            if is_shown and failed == told or time.monotonic() >= end:
                 break
             time.sleep(0.2)
         if os.environ.get("NOMADCTL_SHOW_PAGES"):
             print(f"== {where}\n{block.text}--\n{out}", flush=True)
-        if failed:
-            self.fail(f"{where}: these commands fail: {failed}\n{block.text}--\n{out}\n{shell.logs()}")
+        if failed != told:
+            self.fail(f"{where}: these commands fail: {failed}, and the page says: {told}\n{block.text}--\n{out}\n{shell.logs()}")
         if not is_shown:
             self.fail(f"{where}: the page shows\n{normal(block.shown)}\n-- and this is printed:\n{normal(out)}\n{shell.logs()}")
 

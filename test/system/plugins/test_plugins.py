@@ -563,9 +563,9 @@ class PythonTest(Case):
 }}
 ''')
         self.assertEqual(self.plugin(agent, "count")["Provides"]["Actors"], ["count"])
-        wait_until(lambda: "there are 0 jobs: plugin=count" in agent.log(), what="the first count")
+        wait_until(lambda: "plugin=count message=\"there are 0 jobs\"" in agent.log(), what="the first count")
         agent.register(shell_job("one", "sleep 1000"))
-        wait_until(lambda: "there are 1 jobs: plugin=count" in agent.log(), what="the next count")
+        wait_until(lambda: "plugin=count message=\"there are 1 jobs\"" in agent.log(), what="the next count")
 
 
 class DriverTest(Case):

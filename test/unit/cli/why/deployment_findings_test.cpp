@@ -51,7 +51,8 @@ TEST_CASE("why: canaries that are not healthy yet wait for themselves") {
 
 TEST_CASE("why: a rollback is told with the allocations that led to it") {
   auto facts = test::facts_of_web();
-  facts.job.as_object()["JobModifyIndex"] = 8;
+  facts.job.as_object()["Version"] = 4;
+  facts.job.as_object()["JobModifyIndex"] = 7;  // Health that was reported later came at 8.
   facts.deployments = parse(
       "["
       + deployment("failed", "Failed due to unhealthy allocations - rolling back to job version 1")
@@ -71,6 +72,7 @@ TEST_CASE("why: a rollback is told with the allocations that led to it") {
            "back to job version 1");
 
   // A version that went well since.
+  facts.job.as_object()["Version"] = 5;
   facts.job.as_object()["JobModifyIndex"] = 12;
   facts.deployments.as_array().push_back(
       parse(R"({"ID":"ffffffff-1","JobVersion":5,"CreateIndex":12,"Status":"successful"})"));

@@ -1,10 +1,15 @@
 // Answers of the engine, and nonsense in their place.
 #include "runtime/docker/engine_answers.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include <doctest/doctest.h>
 
 #include "runtime/docker/image_name.hpp"
 #include "runtime/docker/registry_auth.hpp"
+#include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::docker;
@@ -45,8 +50,9 @@ TEST_CASE("docker answers: versions") {
   CHECK(*choose_api(*version) == "1.41");
   CHECK(*choose_api({"29", "1.52", "1.44"}) == "1.44");
   CHECK(choose_api({"18", "1.39", "1.12"}).error().code == Errc::rejected);
-  CHECK(read_version("[]").error().code == Errc::corrupt);
-  CHECK(read_version("{}").error().code == Errc::corrupt);
+  CHECK(read_version("[]").error() == Error{Errc::corrupt, "the engine answered no version: []"});
+  CHECK(read_version("{}").error()
+        == Error{Errc::corrupt, "the engine does not say which version it is"});
 }
 
 TEST_CASE("docker answers: a container") {
@@ -75,7 +81,19 @@ TEST_CASE("docker answers: a list, and what is odd in it") {
   REQUIRE(listed->size() == 1);
   CHECK((*listed)[0].names == std::vector<std::string>{"x"});
   CHECK((*listed)[0].running);
-  CHECK(read_containers("{}").has_error());
+  CHECK(read_containers("{}").error()
+        == Error{Errc::corrupt, "the engine answered no list of containers"});
+}
+
+TEST_CASE("docker answers: what is there has an id") {
+  CHECK(read_container("{}").error()
+        == Error{Errc::corrupt, "the engine answered a container without an id"});
+  CHECK(read_container("<html>").error()
+        == Error{Errc::corrupt, "the engine answered no container: <html>"});
+  CHECK(read_image_id("{}").error()
+        == Error{Errc::corrupt, "the engine answered an image without an id"});
+  CHECK(read_created("{}").error()
+        == Error{Errc::corrupt, "the engine did not say what it has made"});
 }
 
 TEST_CASE("docker answers: what it uses, by both kinds of control groups") {
@@ -119,8 +137,8 @@ TEST_CASE("docker answers: a pull") {
   CHECK(progress.failure() == "no space left on device");
   CHECK(progress.take("<html>\n").error().code == Errc::corrupt);
   PullProgress endless;
-  CHECK(endless.take(std::string(PullProgress::longest_line + 1, 'x')).error().code
-        == Errc::corrupt);
+  CHECK(endless.take(std::string(PullProgress::longest_line + 1, 'x')).error()
+        == Error{Errc::corrupt, "the engine reports progress in a line without an end"});
 }
 
 TEST_CASE("docker answers: which failures may pass") {
@@ -173,13 +191,41 @@ TEST_CASE("docker auth: the first source that has something") {
   CHECK(asked == "h quay.io");
   CHECK((*found)->password == "s");
   CHECK_FALSE(*find_auth({}, image, none));
-  CHECK(find_auth({.task = {}, .config_file = "{", .helper = {}}, image, none).has_error());
+  CHECK(find_auth({.task = {}, .config_file = "{", .helper = {}}, image, none).error().what
+        == "Failed to parse auth config file: byte 1: incomplete JSON");
+  CHECK(find_auth({.task = {}, .config_file = "[]", .helper = {}}, image, none).error().what
+        == "Failed to parse auth config file: no object");
   CHECK(
       find_auth(
           {.task = {}, .config_file = R"({"auths":{"quay.io":{"auth":"dXNlcg=="}}})", .helper = {}},
           image, none)
-          .has_error());
-  CHECK(read_helper_answer("nonsense").has_error());
+          .error()
+          .what
+      == "Failed to parse auth config file: invalid auth configuration file: the auth of quay.io is not user:password in base64");
+  const auto odd = [](const std::string&, const std::string&) {
+    return Result<std::string>{"credentials not found"};
+  };
+  CHECK(find_auth({.task = {}, .config_file = {}, .helper = "h"}, image, odd).error().what
+        == "docker-credential-h: the credential helper printed no JSON object");
   CHECK(auth_header({.username = "u", .password = "p"})
         == "eyJ1c2VybmFtZSI6InUiLCJwYXNzd29yZCI6InAifQ==");
+}
+
+TEST_CASE("docker auth: a credential helper is a program that is found and succeeds") {
+  const test::TempDir dir;
+  std::ofstream{dir.file("docker-credential-odd")}
+      << "#!/bin/sh\necho no such registry >&2\nexit 3\n";
+  std::filesystem::permissions(dir.file("docker-credential-odd"),
+                               std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (dir.path() + ':' + path).c_str(), 1);
+  const auto failed = run_credential_helper("odd", "quay.io");
+  ::setenv("PATH", path.c_str(), 1);
+
+  CHECK(failed.error().what
+        == "docker-credential-odd with input \"quay.io\" failed with stderr: no such registry\n");
+  CHECK(run_credential_helper("none", "quay.io").error().what
+        == "exec: \"docker-credential-none\": executable file not found in $PATH");
+  CHECK(run_credential_helper("../sh", "quay.io").error().what
+        == "docker-credential-../sh: a helper's name has no slash");
 }

@@ -125,6 +125,18 @@ TEST_CASE("restore: rows with parts that a release before passes over are of a l
   CHECK(kind_with(Table::admission_policies, policy.freeze().bytes())
         == static_cast<std::uint32_t>(schema::Command::ROOT_KEY_FORCED_DELETE));
   CHECK(kind_with(Table::jobs, key.freeze().bytes()) == usual);
+
+  // The same from another region.
+  for (const bool has_head : {false, true}) {
+    policy->setHasHead(has_head);
+    const auto row = policy.freeze();
+    Draft<schema::Command> draft;
+    auto shared = draft->initSharedRows();
+    shared.setKind(text(std::string{to_string(Table::admission_policies)}));
+    shared.initRows(1).set(
+        0, {reinterpret_cast<const unsigned char*>(row.bytes().data()), row.bytes().size()});
+    CHECK((kind_of(draft.reader()) == schema::Command::ROOT_KEY_FORCED_DELETE) == has_head);
+  }
   CHECK(kind_with(Table::root_keys, {}) == usual);  // refused when the state is put together
 }
 

@@ -247,7 +247,7 @@ TEST_CASE_FIXTURE(RegionFixture,
         });
   start({.replica = {.removed_at_once = 2}});
   CHECK(logged.find(
-            "copying from the authoritative region: kind=acl_policies region=authority "
+            "could not copy from the authoritative region: kind=acl_policies region=authority "
             "error=\"6 rows were made here and are not there: they are removed now; the first is "
             "\\\"own1\\\"\"\n")
         != std::string::npos);
