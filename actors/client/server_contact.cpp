@@ -165,7 +165,7 @@ void ServerContact::heartbeat_answered(schema::door::Lease::Reader lease) {
     return;
   }
   if (waiting_answers_++ == 0)
-    log::warn("client", "missed heartbeats: the servers had given the node up");
+    log::warn("client", "the servers wait for a report of all allocations of this node");
   const bool has_nothing = parts_.allocs.empty() && waiting_answers_ == 1;
   arm_heartbeat(has_nothing ? Nanoseconds{0}
                             : growing(parts_.dev ? 50ms : 1s, ttl_, waiting_answers_));
