@@ -161,8 +161,7 @@ private:
     for (std::size_t i = 0; i < shown_.size(); ++i) {
       const auto note = notes_.find(shown_[i].key());
       if (note == notes_.end()) continue;
-      left[i]
-          = {.life = note->second.life, .age = Nanoseconds{parts_.unix_now() - note->second.since}};
+      left[i] = {.life = note->second.life, .age = age_of(note->second, parts_.unix_now(), now())};
     }
     return left;
   }
@@ -216,7 +215,7 @@ private:
     for (std::size_t i = 0; i < which.size(); ++i) {
       auto& one = identities[i];
       const auto& shown = shown_[which[i]];
-      acquired_[which[i]] = {.since = parts_.unix_now(), .life = one.life};
+      acquired_[which[i]] = {.since = parts_.unix_now(), .life = one.life, .steady = now()};
       // What an earlier agent gave a task is what stays in its environment until it is told.
       const bool has_older
           = tokens_[which[i]].empty() && !shown.variable.empty() && notes_.count(shown.key()) > 0;
@@ -232,7 +231,7 @@ private:
   /// What is shown of one that is there.
   client_api::IdentityReport report(std::size_t position) const {
     const auto& one = shown_[position];
-    const auto& [since, life] = acquired_[position];
+    const auto& [since, life, steady] = acquired_[position];
     return {.task = task(),
             .service = one.service,
             .name = one.name,

@@ -1,5 +1,7 @@
 #include "actors/client/tools/identity_files.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "actors/client/tools/task_owner.hpp"
@@ -108,6 +110,11 @@ Result<> write_identities(const IdentitySubject& subject,
   return {};
 }
 
+Nanoseconds age_of(const IdentityNote& note, std::int64_t unix_now, Nanoseconds steady_now) {
+  const Nanoseconds by_wall{unix_now - note.since};
+  return note.steady.count() > 0 ? std::max(by_wall, steady_now - note.steady) : by_wall;
+}
+
 IdentityNotes read_identity_notes(const IdentitySubject& subject) {
   IdentityNotes notes;
   const auto root = host::Beneath::open(subject.alloc_root, false);
@@ -117,10 +124,14 @@ IdentityNotes read_identity_notes(const IdentitySubject& subject) {
   if (!text) return notes;
   for (const auto line : split(*text, '\n')) {
     const auto words = split(line, ' ');
-    if (words.size() != 3) continue;
+    if (words.size() != 3 && words.size() != 4) continue;  // The release before knew three.
     const auto since = whole_number<std::int64_t>(words[0]);
     const auto life = whole_number<std::int64_t>(words[1]);
-    if (since && life) notes[std::string{words[2]}] = {.since = *since, .life = Nanoseconds{*life}};
+    const auto steady
+        = words.size() == 4 ? whole_number<std::int64_t>(words[2]) : std::optional<std::int64_t>{0};
+    if (since && life && steady)
+      notes[std::string{words.back()}]
+          = {.since = *since, .life = Nanoseconds{*life}, .steady = Nanoseconds{*steady}};
   }
   return notes;
 }
@@ -130,7 +141,7 @@ Result<> note_identities(const IdentitySubject& subject, const IdentityNotes& no
   const auto root = NOMAD_TRY(host::Beneath::open(subject.alloc_root, false));
   std::string text;
   for (const auto& [name, note] : notes)
-    text += fmt::format("{} {} {}\n", note.since, note.life.count(), name);
+    text += fmt::format("{} {} {} {}\n", note.since, note.life.count(), note.steady.count(), name);
   NOMAD_TRY(root.make_directories(identity_notes, 0700));
   return root.write_file(fmt::format("{}/{}", identity_notes, subject.task), text, 0600);
 }

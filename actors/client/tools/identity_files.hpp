@@ -59,7 +59,12 @@ Result<> write_identities(const IdentitySubject& subject,
 struct IdentityNote {
   std::int64_t since = 0;  ///< Unix nanoseconds, by this machine's clock.
   Nanoseconds life{};
+  Nanoseconds steady{};  ///< The same as `since` by the machine's steady clock; 0: not known.
 };
+
+/// How long ago that is: by the clock that says the longer time. The wall clock may have been set
+/// back, the steady one stands while the machine sleeps, and begins anew with it.
+Nanoseconds age_of(const IdentityNote& note, std::int64_t unix_now, Nanoseconds steady_now);
 
 using IdentityNotes = std::map<std::string, IdentityNote>;  ///< By `ShownIdentity::key`.
 

@@ -43,7 +43,7 @@ struct IdentityTerms {
 };
 
 /// What an earlier agent has left of one: how long it was to last (0: it has no end of its own),
-/// and how long it has been there by now, by the wall clock.
+/// and how long it has been there by now.
 struct LeftIdentity {
   Nanoseconds life{};
   Nanoseconds age{};

@@ -121,15 +121,30 @@ TEST_CASE("identity_files: tokens are written below the task's secrets, and nowh
 
 TEST_CASE("identity_files: what was noted is read again, and torn lines are passed over") {
   Task task;
-  const IdentityNotes notes{{"", {.since = 7, .life = 1h}}, {"db", {.since = 9, .life = 2h}}};
+  const IdentityNotes notes{{"", {.since = 7, .life = 1h}},
+                            {"db", {.since = 9, .life = 2h, .steady = 5ns}}};
   CHECK(read_identity_notes(task.subject()).empty());
   REQUIRE(note_identities(task.subject(), notes).has_value());
 
   const auto read = read_identity_notes(task.subject());
   REQUIRE(read.size() == 2);
   CHECK(read.at("").since == 7);
+  CHECK(read.at("").steady == 0ns);
   CHECK(read.at("db").life == 2h);
+  CHECK(read.at("db").steady == 5ns);
 
-  std::ofstream{task.dir.path() + "/.identities/task"} << "9 7200 db\nx 1 vault\n1 2\n";
-  CHECK(read_identity_notes(task.subject()).size() == 1);
+  // The first line is as the release before wrote it.
+  std::ofstream{task.dir.path() + "/.identities/task"} << "9 7200 db\nx 1 0 vault\n1 2\n";
+  const auto before = read_identity_notes(task.subject());
+  REQUIRE(before.size() == 1);
+  CHECK(before.at("db").steady == 0ns);
+}
+
+TEST_CASE("identity_files: an identity is as old as the clock says by which it is older") {
+  const IdentityNote note{.since = 1'000, .life = 1h, .steady = 100ns};
+  CHECK(age_of(note, 1'500, 600ns) == 500ns);
+  CHECK(age_of(note, 800, 600ns) == 500ns);      // The wall clock was set back.
+  CHECK(age_of(note, 9'000, 600ns) == 8'000ns);  // It slept, or the clock was set forward.
+  CHECK(age_of(note, 1'500, 30ns) == 500ns);     // The machine began anew.
+  CHECK(age_of({.since = 1'000, .life = 1h}, 1'500, 600ns) == 500ns);
 }
