@@ -11,9 +11,12 @@ using namespace std::chrono_literals;
 /// However short an identity lasts, it is not asked for more often than that.
 constexpr Nanoseconds least_wait = 1s;
 
-/// Between questions that nobody answers: twice as long each time, up to that.
+/// Between questions that nobody answers, and files that can't be written: twice as long each time,
+/// up to that, and to this part of the shortest life. From half of a life on there are then some
+/// ten tries before it ends.
 constexpr Nanoseconds longest_retry = 30s;
 constexpr unsigned most_doublings = 5;
+constexpr int pauses_in_a_life = 16;
 
 /// A task that was found running waits so long for what its hooks and templates may read.
 constexpr Nanoseconds longest_taking_up = 1s;
@@ -46,6 +49,7 @@ void IdentityMachine::start(bool is_running, const Left& left, Time now) {
     const bool is_noted = is_running && !one.has_token && found != left.end();
     one.is_left = is_noted && terms.has_file && !terms.has_variable;
     one.is_behind = is_noted && terms.has_variable && terms.acts;
+    if (is_noted) one.life = found->second.life;
     if (one.is_left || one.is_behind) one.due = due_of(found->second, now);
   }
   go_on(now);
@@ -83,6 +87,7 @@ void IdentityMachine::is_signed(const Lives& lives, Time now) {
     if (is_told_later) due = due ? std::min(*due, *told_at) : *told_at;
     if (one.has_token || one.is_left || (told_at && !is_told_later)) newer_.insert(position);
     one = {.has_token = true, .is_new = true, .ends = end_of(life, now), .due = due};
+    one.life = life;
     writing_.erase(std::remove(writing_.begin(), writing_.end(), position), writing_.end());
   }
   go_on(now);
@@ -177,10 +182,17 @@ void IdentityMachine::answer_start(Result<> outcome) {
 
 void IdentityMachine::try_later(Time now) {
   const auto wait
-      = std::min(least_wait * (1U << std::min(failures_++, most_doublings)), longest_retry);
+      = std::min(least_wait * (1U << std::min(failures_++, most_doublings)), longest_pause());
   const auto half = static_cast<std::uint64_t>(wait.count() / 2);
   retry_at_ = now + wait / 2 + Nanoseconds{static_cast<std::int64_t>(random_.below(half))};
   go_on(now);
+}
+
+Nanoseconds IdentityMachine::longest_pause() const {
+  auto longest = longest_retry;
+  for (const auto& one : held_)
+    if (one.life > 0ns) longest = std::min(longest, one.life / pauses_in_a_life);
+  return std::max(longest, least_wait);
 }
 
 /// Without these no task starts.

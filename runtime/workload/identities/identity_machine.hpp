@@ -139,6 +139,7 @@ private:
     bool is_behind = false;   ///< The running task has that of an earlier agent until `due`.
     bool is_new = false;      ///< Signed since the start, as is
     bool is_written = false;  ///< what is written since then.
+    Nanoseconds life{};       ///< 0: it has no end, or there is none yet.
     std::optional<Time> ends{};
     std::optional<Time> due{};  ///< To be asked for anew.
   };
@@ -160,6 +161,7 @@ private:
   std::vector<std::size_t> missing(Time now) const;
   std::vector<std::size_t> wanted(Time now) const;
   std::vector<std::size_t> unwritten() const;
+  Nanoseconds longest_pause() const;
   std::optional<Time> due_of(const LeftIdentity& left, Time now);
 
   const std::vector<IdentityTerms> terms_;

@@ -227,6 +227,27 @@ TEST_CASE("identity_machine: a renewal that fails is tried again, beyond the end
   CHECK(task.wait() == "write 0");
 }
 
+TEST_CASE("identity_machine: the shorter one lasts, the sooner is tried again what has failed") {
+  const auto longest = [](Nanoseconds life) {
+    Identities task{{in_file, in_file}};
+    task.machine.start(true, {{1, {.life = life, .age = 0s}}}, task.now);
+    task.machine.is_signed({{0, 1h}}, task.now);
+    auto most = 0ns;
+    for (int i = 0; i < 20; ++i) {
+      task.machine.written(Error{Errc::io, "full"}, task.now);
+      task.done();
+      most = std::max(most, task.delay);
+      task.wait();
+    }
+    return most;
+  };
+  CHECK(longest(1s) <= 1s);
+  CHECK(longest(32s) <= 2s);
+  CHECK(longest(32s) > 1s);
+  CHECK(longest(1h) <= 30s);
+  CHECK(longest(1h) > 15s);
+}
+
 TEST_CASE("identity_machine: a running task keeps the files that an earlier agent wrote") {
   Identities task{{in_env, with_signal, with_signal}};
   task.machine.start(true, {{1, {.life = 1h, .age = 20min}}, {2, {.life = 0s, .age = 9h}}},
