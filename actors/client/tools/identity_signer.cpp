@@ -15,7 +15,7 @@ using identity_signer::Signed;
 constexpr auto signing_timeout = std::chrono::seconds{30};
 
 /// Of one question, unless one task wants more: while the servers sign the next ones, tasks start.
-constexpr std::size_t usual_queries = 128;
+constexpr std::size_t usual_queries = 256;
 constexpr std::size_t most_queries = 1000;
 
 class SignerState {

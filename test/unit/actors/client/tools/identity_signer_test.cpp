@@ -97,11 +97,11 @@ TEST_CASE_FIXTURE(SignerFixture,
 
 TEST_CASE_FIXTURE(SignerFixture, "identity_signer: many tasks are asked for in several questions") {
   sign("first", {"db"});
-  for (int i = 0; i < 200; ++i)
+  for (int i = 0; i < 400; ++i)
     sign("a", {"db"});
   sign("b", std::vector<std::string>(300, "db"));
   CHECK(asked(0) == 1);
-  for (const std::size_t next : {128, 72, 300}) {
+  for (const std::size_t next : {256, 144, 300}) {
     answer();
     CHECK(asked(held_questions->questions.size() - 1) == next);
   }
