@@ -103,15 +103,15 @@ Result<> GoProgram::shake_hands(std::chrono::milliseconds patience) {
     const bool goes_on = read(output_, said);
     has_errors = has_errors && read(errors_, early_);
     if (early_.size() > most_early_lines) early_.resize(most_early_lines);
+    if ((said.empty() ? output_.rest : said.front()).size() > longest_handshake)
+      return Error{Errc::rejected,
+                   "it is no plugin of Nomad's: it prints something else than a handshake"};
     if (!said.empty()) {
       auto read = read_handshake(said.front());
       if (!read) return read.error();
       handshake_ = std::move(*read);
       return {};
     }
-    if (output_.rest.size() > longest_handshake)
-      return Error{Errc::rejected,
-                   "it is no plugin of Nomad's: it prints something else than a handshake"};
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (left.count() <= 0)
       return Error{Errc::timeout, fmt::format("it has printed no handshake within {} s",
