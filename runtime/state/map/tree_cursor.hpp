@@ -1,5 +1,7 @@
 // TreeCursor: walks over the entries of a B+tree (tree_node.hpp) in both directions, whatever its
 // values are; PersistentMap's cursors add those.
+//
+// Tests: persistent_map_test, ascending_lookups_test.
 #pragma once
 
 #include <array>
@@ -12,7 +14,7 @@
 
 namespace nomad::state::tree {
 
-/// A place in a tree: an entry, or none (`valid()` is false). Does not keep the tree alive.
+/// A position in a tree: an entry, or none (`valid()` is false). Does not keep the tree alive.
 class Cursor {
 public:
   Cursor() = default;
