@@ -10,6 +10,7 @@ using import "annotations.capnp".label;
 using import "annotations.capnp".map;
 using import "annotations.capnp".nullable;
 using import "annotations.capnp".omitEmpty;
+using import "annotations.capnp".omitNull;
 using import "annotations.capnp".only;
 using import "annotations.capnp".partly;
 using import "annotations.capnp".refused;
@@ -55,6 +56,7 @@ struct Port {
   value @1 :Int32 $hcl("static") $works;
   to @2 :Int32 $works;
   hostNetwork @3 :Text $works;
+  ignoreCollision @4 :Bool $omitEmpty $omitNull $works;  # of later releases
 }
 
 struct DnsConfig $json("DNSConfig") {

@@ -179,6 +179,7 @@ struct ChangeScript $nullable(true) {
   args @1 :List(Text) $always $works;
   timeout @2 :Int64 $duration $default("5s") $works;
   failOnError @3 :Bool $default("false") $works;
+  runOnFirstRender @4 :Bool $nullable(false) $omitEmpty $omitNull $works;  # of later releases
 }
 
 struct WaitConfig {
@@ -203,6 +204,7 @@ struct Template $nullable(true) {
   vaultGrace @15 :Int64 $duration $default("0s") $works;
   wait @16 :WaitConfig $works;
   errMissingKey @17 :Bool $hcl("error_on_missing_key") $default("false") $works;
+  once @18 :Bool $nullable(false) $omitEmpty $omitNull $works;  # of later releases
 }
 
 struct Vault $nullable(true) {
@@ -220,6 +222,8 @@ struct Artifact $json("TaskArtifact") $nullable(true) {
   getterHeaders @2 :List(Common.TextEntry) $map $hcl("headers") $works;
   getterMode @3 :Text $hcl("mode") $default("any") $works;
   relativeDest @4 :Text $hcl("destination") $works;
+  getterInsecure @5 :Bool $hcl("insecure") $nullable(false) $omitEmpty $omitNull $works;  # of later releases
+  chown @6 :Bool $nullable(false) $omitEmpty $omitNull $works;                            # likewise
 }
 
 struct DispatchPayload $json("DispatchPayloadConfig") { file @0 :Text $works; }
@@ -245,6 +249,21 @@ struct Identity $json("WorkloadIdentity") {
   serviceName @7 :Text $omitEmpty $omitNull $works;
   ttl @8 :Int64 $duration $json("TTL") $omitEmpty $omitNull $works;
 }
+
+# What users may have run in a task without knowing the command; of later releases.
+struct Action {
+  name @0 :Text $label $works;
+  command @1 :Text $works;
+  args @2 :List(Text) $works;
+}
+
+# When a task runs and when it is paused; of later releases. Both are cron expressions in that time zone.
+struct TaskScheduleCron {
+  start @0 :Text $works;
+  end @1 :Text $works;
+  timezone @2 :Text $works;
+}
+struct TaskSchedule { cron @0 :TaskScheduleCron $works; }
 
 struct ScalingPolicy {
   min @4 :Int64 $int64 $nullable(true) $works;
@@ -290,6 +309,17 @@ struct Task {
       $unheeded("policies of tasks are not listed, as in Nomad's community build");
   identity @25 :Identity $works;
   identities @26 :List(Identity) $hcl("") $omitEmpty $omitNull;  # its blocks that have a name
+  actions @27 :List(Action) $hcl("action") $omitEmpty $omitNull $update(inPlace) $works;
+  schedule @28 :TaskSchedule $omitEmpty $omitNull $update(inPlace) $works;
+}
+
+# What becomes of a group's allocations on a node that is away, and when it is back; of later releases, in
+# place of stopAfterClientDisconnect and maxClientDisconnect.
+struct Disconnect $json("DisconnectStrategy") {
+  lostAfter :union $json("LostAfter") $duration $works { unset @0 :Void; value @1 :Int64; }
+  stopOnClientAfter :union $json("StopOnClientAfter") $duration $works { unset @2 :Void; value @3 :Int64; }
+  replace :union $json("Replace") $works { unset @4 :Void; value @5 :Bool; }
+  reconcile @6 :Text $works;
 }
 
 struct Consul { namespace @0 :Text $unheeded("there is no Consul"); }
@@ -325,8 +355,27 @@ struct TaskGroup {
   }
   scaling @5 :ScalingPolicy $update(inPlace) $works;
   consul @14 :Consul $partly("there is no Consul, so its namespace has no effect");
+  disconnect @23 :Disconnect $omitEmpty $omitNull $update(inPlace) $works;
+  preventRescheduleOnLost @24 :Bool $omitEmpty $omitNull $update(inPlace) $works;  # of later releases
 
   struct VolumeEntry { key @0 :Text; value @1 :VolumeRequest; }
+}
+
+# What the web UI shows of a job; of later releases.
+struct JobUiLink $json("JobUILink") {
+  label @0 :Text $works;
+  url @1 :Text $json("URL") $works;
+}
+struct JobUi $json("JobUIConfig") {
+  description @0 :Text $works;
+  links @1 :List(JobUiLink) $hcl("link") $works;
+}
+
+# The name that keeps a version of a job from being forgotten; of later releases.
+struct JobVersionTag {
+  name @0 :Text;
+  description @1 :Text;
+  taggedTime @2 :Int64 $int64;
 }
 
 struct Job $nullable(true) {
@@ -366,6 +415,8 @@ struct Job $nullable(true) {
   createIndex @33 :UInt64 $serverOnly $bookkeeping $default("0");
   modifyIndex @34 :UInt64 $serverOnly $bookkeeping $default("0");
   jobModifyIndex @35 :UInt64 $serverOnly $bookkeeping $default("0");
+  ui @36 :JobUi $json("UI") $omitEmpty $omitNull $works;
+  versionTag @37 :JobVersionTag $serverOnly $bookkeeping $omitEmpty $omitNull;
 }
 
 struct TaskGroupSummary {
