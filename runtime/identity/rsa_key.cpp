@@ -11,6 +11,7 @@
 #include <openssl/param_build.h>
 #include <sodium.h>
 
+#include "runtime/object/draft.hpp"
 #include "runtime/text/freed_by.hpp"
 
 namespace nomad::identity {
