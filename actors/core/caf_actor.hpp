@@ -14,6 +14,7 @@
 #include <caf/event_based_actor.hpp>
 
 #include "actors/core/actor_registry.hpp"
+#include "actors/core/caf_bridge.hpp"
 #include "actors/core/mail.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
@@ -189,9 +190,6 @@ void CafActor::run(std::uint32_t incarnation, Work work) {
 }
 
 }  // namespace nomad::actor
-
-template <>
-struct caf::allowed_unsafe_message_type<nomad::actor::Mail> : std::true_type {};
 
 template <>
 struct caf::allowed_unsafe_message_type<nomad::actor::CafActor::News> : std::true_type {};

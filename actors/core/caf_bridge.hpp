@@ -4,6 +4,7 @@
 
 #include <caf/actor.hpp>
 #include <caf/actor_control_block.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/duration.hpp>
 #include <caf/error.hpp>
 #include <caf/message_id.hpp>
@@ -12,6 +13,9 @@
 #include "actors/core/mail.hpp"
 #include "actors/core/self.hpp"
 #include "runtime/base/result.hpp"
+
+template <>
+struct caf::allowed_unsafe_message_type<nomad::actor::Mail> : std::true_type {};
 
 namespace nomad::actor {
 

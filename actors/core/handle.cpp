@@ -1,8 +1,5 @@
 #include "actors/core/handle.hpp"
 
-#include <caf/abstract_actor.hpp>
-#include <caf/actor_control_block.hpp>
-
 #include "actors/core/caf_bridge.hpp"
 
 namespace nomad::actor {

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "actors/core/supervise.hpp"
+#include "actors/core/turns.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
