@@ -3,9 +3,7 @@
 // -write it makes it so.
 #include <algorithm>
 #include <deque>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,6 +14,7 @@
 #include "runtime/config/keys.hpp"
 #include "runtime/config/reload.hpp"
 #include "runtime/jobspec/schema.hpp"
+#include "test/compatibility/pages.hpp"
 
 namespace {
 
@@ -191,11 +190,6 @@ std::string make_page() {
   return page;
 }
 
-std::string read(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -209,9 +203,5 @@ int main(int argc, char** argv) {
   for (const std::string& path : contradictions)
     std::cerr << path << " is said to work, but nothing in it does\n";
   if (!contradictions.empty()) return 1;
-  const auto page = make_page();
-  if (argc > 2) std::ofstream{argv[1], std::ios::binary} << page;
-  if (read(argv[1]) == page) return 0;
-  std::cerr << argv[1] << " is not what the tables say: run ./dev docs\n";
-  return 1;
+  return keep_page(argv[1], make_page(), argc > 2);
 }
