@@ -22,6 +22,8 @@ public:
 
   void fill(const HookEntry&, schema::plugin::HookRequest::Builder) const override {}
 
+  Environments environments() const override { return {}; }
+
 private:
   HookScope scope_;
 };
@@ -37,27 +39,25 @@ HookScope AllocHooks::hook_scope() const {
   return facts_.scope(parts_->node.alloc_root(facts_.id));
 }
 
-void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const {
+void AllocHooks::fill(const HookEntry&, schema::plugin::HookRequest::Builder request) const {
   request.setAgain(again_);
   request.setRunning(facts_.begun);
-  if (hook.reads_environment.contains(request.getPhase())) fill_environments(request);
 }
 
-/// The environments as they are before hooks of tasks and drivers have added anything.
-void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request) const {
+/// As they are before hooks of tasks and drivers have added anything.
+Environments AllocHooks::environments() const {
+  Environments all{make_env(parts_->node, *facts_.alloc, *facts_.job, {}, {}, {})};
   const auto group = workload::find_group(*facts_.job, facts_.alloc->task_group());
-  if (!group) return;
-  make_env(parts_->node, *facts_.alloc, *facts_.job, {}, {}, {}).write(request.initEnvironment());
-  const auto tasks = group->getTasks();
-  auto entries = request.initTasks(tasks.size());
-  for (unsigned i = 0; i < tasks.size(); ++i) {
-    const auto* const driver = find_driver(parts_->drivers, copy(tasks[i].getDriver()));
-    entries[i].setKey(tasks[i].getName());
-    make_env(parts_->node, *facts_.alloc, *facts_.job, tasks[i],
-             driver == nullptr ? schema::plugin::Capabilities::Reader{} : driver->capabilities(),
-             {})
-        .write(entries[i].initValue());
+  if (!group) return all;
+  for (const auto task : group->getTasks()) {
+    const auto* const driver = find_driver(parts_->drivers, copy(task.getDriver()));
+    all.of_tasks.emplace(copy(task.getName()),
+                         make_env(parts_->node, *facts_.alloc, *facts_.job, task,
+                                  driver == nullptr ? schema::plugin::Capabilities::Reader{}
+                                                    : driver->capabilities(),
+                                  {}));
   }
+  return all;
 }
 
 void AllocHooks::prerun_from(std::size_t position, Then then) {

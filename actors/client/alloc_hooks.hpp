@@ -73,7 +73,7 @@ private:
   HookScope hook_scope() const override;
 
   void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
-  void fill_environments(schema::plugin::HookRequest::Builder request) const;
+  Environments environments() const override;
   void prerun_from(std::size_t position, Then then);
 
   AllocSelf::pointer self_;

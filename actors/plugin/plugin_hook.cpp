@@ -121,6 +121,7 @@ client::HookEntry plugin_hook(const PluginLink& link,
       .phases = phases,
       .watches_tasks = hook.getWatchesTasks(),
       .reads_environment = hook.getReadsEnvironment() ? phases : client::HookPhases{},
+      .is_told_in_bytes = true,
       .announcement = copy(hook.getAnnouncement()),
       .spawn = {}};
   if (hook.getPatience() > 0) entry.patience = std::chrono::nanoseconds{hook.getPatience()};

@@ -250,7 +250,8 @@ TaskEnv TaskEnv::build(const TaskEnvInput& input) {
   const auto own = own_variables(input);
   TaskEnv env;
   env.variables_ = build_variables(input, input.task_paths, meta, own);
-  env.client_variables_ = build_variables(input, input.client_paths, meta, own);
+  if (input.client_paths != input.task_paths)
+    env.client_variables_ = build_variables(input, input.client_paths, meta, own);
   env.node_ = input.node;
   env.client_task_dir_ = input.client_task_dir;
   env.client_alloc_dir_ = input.client_paths.alloc_dir;
@@ -259,22 +260,10 @@ TaskEnv TaskEnv::build(const TaskEnvInput& input) {
 
 void TaskEnv::write(schema::plugin::TaskEnvironment::Builder to) const {
   fill_entries(to.initVariables(variables_.size()), variables_);
-  fill_entries(to.initClientVariables(client_variables_.size()), client_variables_);
+  fill_entries(to.initClientVariables(client_variables().size()), client_variables());
   if (node_) fill_entries(to.initNode(node_->size()), *node_);
   to.setTaskDirectory(text(client_task_dir_));
   to.setAllocDirectory(text(client_alloc_dir_));
-}
-
-TaskEnv TaskEnv::read(schema::plugin::TaskEnvironment::Reader from) {
-  TaskEnv env;
-  read_entries(from.getVariables(), env.variables_);
-  read_entries(from.getClientVariables(), env.client_variables_);
-  auto node = std::make_shared<Variables>();
-  read_entries(from.getNode(), *node);
-  env.node_ = std::move(node);
-  env.client_task_dir_ = copy(from.getTaskDirectory());
-  env.client_alloc_dir_ = copy(from.getAllocDirectory());
-  return env;
 }
 
 std::vector<std::string> TaskEnv::list() const {
@@ -294,7 +283,7 @@ std::string TaskEnv::replace(std::string_view text) const {
 
 std::string TaskEnv::replace_client(std::string_view text) const {
   return interpolate(text, [this](std::string_view name) -> std::optional<std::string_view> {
-    if (const auto value = find(client_variables_, name)) return value;
+    if (const auto value = find(client_variables(), name)) return value;
     return node_ ? find(*node_, name) : std::nullopt;
   });
 }

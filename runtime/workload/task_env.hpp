@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,8 @@ struct TaskPaths {
   std::string alloc_dir;  ///< Shared by the group.
   std::string local_dir;  ///< The task's own, `local`.
   std::string secrets_dir;
+
+  friend bool operator==(const TaskPaths&, const TaskPaths&) = default;
 };
 
 /// What a driver found out about the network it made for a task.
@@ -67,14 +70,18 @@ class TaskEnv {
 public:
   static TaskEnv build(const TaskEnvInput& input);
 
-  /// As hooks get it, in this process or another.
+  /// As hooks of other processes get it.
   void write(schema::plugin::TaskEnvironment::Builder to) const;
-  static TaskEnv read(schema::plugin::TaskEnvironment::Reader from);
 
   const Variables& variables() const { return variables_; }
 
   /// What `${…}` may name of the node.
   const Variables& node() const { return *node_; }
+
+  /// The task's directory, and what its group shares, as this process sees them.
+  const std::string& task_directory() const { return client_task_dir_; }
+
+  const std::string& alloc_directory() const { return client_alloc_dir_; }
 
   /// "NAME=value", sorted by name.
   std::vector<std::string> list() const;
@@ -97,8 +104,13 @@ public:
   ClientPath client_path(std::string_view raw, bool join_escaping) const;
 
 private:
+  /// With directories as this process sees them.
+  const Variables& client_variables() const {
+    return client_variables_ ? *client_variables_ : variables_;
+  }
+
   Variables variables_;
-  Variables client_variables_;
+  std::optional<Variables> client_variables_;  ///< Nothing: the same.
   std::shared_ptr<const Variables> node_;
   std::string client_task_dir_;
   std::string client_alloc_dir_;

@@ -15,8 +15,14 @@ namespace ca = client::client_api;
 /// An archive on its way, made as the other side takes it, on the threads for archives.
 class DiskStream : public std::enable_shared_from_this<DiskStream> {
 public:
-  DiskStream(disk::DiskSnapshot snapshot, net::BodyStream body, RunBlocking run)
-      : snapshot_{std::move(snapshot)}, body_{std::move(body)}, run_{std::move(run)} {}
+  DiskStream(std::string alloc_id,
+             disk::DiskSnapshot snapshot,
+             net::BodyStream body,
+             RunBlocking run)
+      : alloc_id_{std::move(alloc_id)},
+        snapshot_{std::move(snapshot)},
+        body_{std::move(body)},
+        run_{std::move(run)} {}
 
   /// From any thread.
   void go_on() {
@@ -28,13 +34,15 @@ private:
   void send_piece() {
     const auto piece = snapshot_.next();
     if (!piece) {
-      log::warn("http", "sending an allocation's disk failed", {{"error", piece.error()}});
+      log::warn("http", "sending an allocation's disk failed",
+                {{"alloc", alloc_id_}, {"error", piece.error()}});
       return body_.abort();
     }
     if (piece->empty()) return body_.close();
     if (!body_.write(*piece, [self = shared_from_this()] { self->go_on(); })) body_.abort();
   }
 
+  const std::string alloc_id_;
   disk::DiskSnapshot snapshot_;
   net::BodyStream body_;
   RunBlocking run_;
@@ -46,7 +54,8 @@ Outcome send_disk(Call& call, const ca::AllocDir& dir) {
     tasks.push_back(task.name);
   auto snapshot = NOMAD_TRY(disk::DiskSnapshot::open(dir.path, call.rest, std::move(tasks)));
   auto body = call.responder.stream({.status = 200, .content_type = "application/x-tar"});
-  std::make_shared<DiskStream>(std::move(snapshot), std::move(body), run_blocking(call.context))
+  std::make_shared<DiskStream>(call.rest, std::move(snapshot), std::move(body),
+                               run_blocking(call.context))
       ->go_on();
   return later;
 }

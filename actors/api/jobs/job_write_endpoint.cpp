@@ -421,10 +421,10 @@ Result<> skip_delays(const server::Writer& writer,
   const auto skip = NOMAD_TRY(cluster::decide_skip_delays(state, asking, asked.ns, asked.job_id));
   if (!skip.command) return {};
   writer.propose(skip.allowed, skip.command, Turns::here(),
-                 [](const Result<server::Committed>& done) {
+                 [ns = asked.ns, job_id = asked.job_id](const Result<server::Committed>& done) {
                    if (!done)
                      log::warn("job", "the shutdown delays of a job are not passed over",
-                               {{"error", done.error()}});
+                               {{"namespace", ns}, {"job", job_id}, {"error", done.error()}});
                  });
   return {};
 }

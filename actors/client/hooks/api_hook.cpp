@@ -41,7 +41,7 @@ Result<HookResult> give_socket(TaskSockets& sockets, const HookCall& call) {
   const auto task
       = workload::find_task(*call.scope.alloc, *call.scope.job, view(call.target().getTask()));
   if (!task) return HookResult{};
-  const auto env = call.env();
+  const auto& env = call.env();
   if (const auto opened = open_socket(sockets, call, *task, env); !opened) {
     log::warn("client", "a task runs without a socket for the API",
               {{"alloc", view(call.target().getAllocId())},

@@ -70,13 +70,11 @@ artifact::Definition definition_of(schema::Artifact::Reader from) {
 }
 
 Result<artifact::Destination> find_destination(const std::string& raw,
-                                               const workload::TaskEnv& env,
-                                               schema::plugin::TaskEnvironment::Reader locations) {
+                                               const workload::TaskEnv& env) {
   auto location = env.client_path(raw, true);
   while (location.path.ends_with('/'))
     location.path.pop_back();
-  for (const auto root :
-       {view(locations.getTaskDirectory()), view(locations.getAllocDirectory())}) {
+  for (const std::string_view root : {env.task_directory(), env.alloc_directory()}) {
     if (location.escapes || root.empty() || !location.path.starts_with(root)) continue;
     const auto rest = std::string_view{location.path}.substr(root.size());
     if (rest.empty() || rest.starts_with('/'))
@@ -86,14 +84,11 @@ Result<artifact::Destination> find_destination(const std::string& raw,
   return Error{Errc::rejected, "artifact destination path escapes alloc directory"};
 }
 
-Result<Item> interpolate(const artifact::Definition& definition,
-                         schema::plugin::HookRequest::Reader request) {
-  const auto locations = request.getEnvironment();
-  const auto env = workload::TaskEnv::read(locations);
+Result<Item> interpolate(const artifact::Definition& definition, const workload::TaskEnv& env) {
   Item item{.shown = redact_url(definition.source),
             .key = key_of(definition),
             .fetch = {},
-            .destination = NOMAD_TRY(find_destination(definition.destination, env, locations))};
+            .destination = NOMAD_TRY(find_destination(definition.destination, env))};
   auto options = definition.options;
   for (auto& [name, value] : options)
     value = env.replace(value);
@@ -134,7 +129,7 @@ public:
     if (!parts_.pool)
       return Error{Errc::rejected,
                    "the program nomadctl-artifact was not found beside nomadctl: install it there"};
-    plan(*msg.request);
+    plan(*msg.request, msg.environments->own);
     promise_ = self_->make_response_promise<hook::Answered>();
     const auto answer = promise_;
     tell("");
@@ -154,7 +149,7 @@ public:
   void fetched(std::size_t number, const Result<artifact::FetchDone>& fetch);
 
 private:
-  void plan(schema::plugin::HookRequest::Reader request);
+  void plan(schema::plugin::HookRequest::Reader request, const workload::TaskEnv& env);
   void go_on();
   void begin(std::size_t item);
   void start(std::size_t item, Prepared& prepared);
@@ -199,13 +194,14 @@ private:
   std::vector<actor::Promise<hook::Settled>> settling_;
 };
 
-void ArtifactHookState::plan(schema::plugin::HookRequest::Reader request) {
+void ArtifactHookState::plan(schema::plugin::HookRequest::Reader request,
+                             const workload::TaskEnv& env) {
   const auto task = workload::find_task(*scope_.alloc, *scope_.job, view(scope_.target->getTask()));
   if (!task) return;
   const auto known = entries_of(request.getData());
   for (const auto artifact : task->getArtifacts()) {
     const auto definition = definition_of(artifact);
-    auto item = interpolate(definition, request);
+    auto item = interpolate(definition, env);
     if (!item) {
       items_.push_back({.shown = redact_url(definition.source),
                         .key = key_of(definition),

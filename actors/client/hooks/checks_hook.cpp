@@ -75,11 +75,13 @@ public:
     watches_ = begins || phase == HookPhase::TASK_RESTART;
     if (!watches_) return hook::Answered{};
     choose_provider(msg);
-    const auto environments = environments_of(*msg.request);
+    const auto& own = msg.environments->own;
+    const auto& of_tasks = msg.environments->of_tasks;
     checks_ = workload::checks_of(
-        *msg.alloc, *msg.job, [&environments](std::string_view task, std::string_view text) {
-          const auto found = environments.find(task);
-          return found == environments.end() ? std::string{text} : found->second.replace(text);
+        *msg.alloc, *msg.job, [&](std::string_view task, std::string_view text) {
+          if (task.empty()) return own.replace(text);
+          const auto found = of_tasks.find(task);
+          return found == of_tasks.end() ? std::string{text} : found->second.replace(text);
         });
     starts_.set_group(*workload::find_group(*msg.job, msg.alloc->task_group()));
     auto promise = self_->make_response_promise<hook::Answered>();
@@ -148,7 +150,7 @@ public:
         .then([](const plugin_agent::Answered&) {},
               [this, task = msg.task](const Error& err) {
                 log::warn("client", "checks could not restart a task",
-                          {{"alloc", alloc_id_}, {"error", err}});
+                          {{"alloc", alloc_id_}, {"task", task}, {"error", err}});
                 tell_started({task, 0});  // It runs on, and so do its checks.
               });
   }
@@ -178,15 +180,6 @@ public:
   }
 
 private:
-  static std::map<std::string, workload::TaskEnv, std::less<>> environments_of(
-      schema::plugin::HookRequest::Reader request) {
-    std::map<std::string, workload::TaskEnv, std::less<>> environments;
-    environments.emplace("", workload::TaskEnv::read(request.getEnvironment()));
-    for (const auto entry : request.getTasks())
-      environments.emplace(copy(entry.getKey()), workload::TaskEnv::read(entry.getValue()));
-    return environments;
-  }
-
   void tell_started(const workload::CheckStarts::Start& start) {
     self_->send(parts_.checks, check::Started{alloc_id_, start.task, start.at});
   }

@@ -7,10 +7,6 @@
 
 namespace nomad::client {
 
-workload::TaskEnv HookCall::env() const {
-  return workload::TaskEnv::read(request->getEnvironment());
-}
-
 namespace {
 
 Object<schema::plugin::HookAnswer> to_object(const HookResult& result) {
@@ -50,7 +46,7 @@ public:
     scope_.job = std::move(msg.job);
     auto promise = self_->make_response_promise<hook::Answered>();
     if (running_++ == 0) stop_ = std::stop_source{};
-    HookCall call{scope_, std::move(msg.request), stop_.get_token()};
+    HookCall call{scope_, std::move(msg.request), stop_.get_token(), std::move(msg.environments)};
     self_
         ->request(
             steps_, actor::infinite,

@@ -26,11 +26,12 @@ struct HookCall {
   HookScope scope;
   Object<schema::plugin::HookRequest> request;
   std::stop_token stopped;
+  EnvironmentsRef environments{};
 
   schema::plugin::HookTarget::Reader target() const { return *scope.target; }
 
   /// Of an entry that `reads_environment`.
-  workload::TaskEnv env() const;
+  const workload::TaskEnv& env() const { return environments->own; }
 };
 
 /// What it gives back; a default one says nothing.

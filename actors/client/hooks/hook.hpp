@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,11 +24,23 @@
 #include "actors/core/actor.hpp"
 #include "runtime/object/alloc_view.hpp"
 #include "runtime/object/object.hpp"
+#include "runtime/workload/task_env.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/plugin.capnp.h"
 
 namespace nomad::client {
+
+/// The environments of whom a hook is asked for, as values of this process. Immutable.
+struct Environments {
+  workload::TaskEnv own;  ///< The task's; of an allocation: of no task.
+  std::map<std::string, workload::TaskEnv, std::less<>> of_tasks{};  ///< Of an allocation.
+
+  /// As those get them who are outside of this process.
+  void write(schema::plugin::HookRequest::Builder request) const;
+};
+
+using EnvironmentsRef = std::shared_ptr<const Environments>;
 
 namespace hook {
 
@@ -36,6 +50,7 @@ struct Run {
   Object<schema::plugin::HookRequest> request;
   Object<schema::Allocation> alloc;
   Object<schema::Job> job;
+  EnvironmentsRef environments{};  ///< Of an entry that `reads_environment` in the phase.
 };
 
 struct Answered {
@@ -109,11 +124,11 @@ struct HookEntry {
   std::string after{};  ///< The hook that it comes right behind; empty: where the catalog has it.
   HookPhases phases;    ///< In which it is asked.
   bool watches_tasks = false;
-  bool keeps_nothing = false;  ///< Its actor ends after each phase, whatever comes later.
-  HookPhases
-      reads_environment{};      ///< Whose requests bring it: to make it is a large part of a start.
-  std::string announcement{};   ///< "Task Setup" event before its first Prestart; empty: none.
-  std::string failure_event{};  ///< The type of a failed Prestart's event; empty: the usual.
+  bool keeps_nothing = false;      ///< Its actor ends after each phase, whatever comes later.
+  HookPhases reads_environment{};  ///< In which it is made: that is a large part of a start.
+  bool is_told_in_bytes = false;   ///< It reads environments in requests, as plugins do.
+  std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
+  std::string failure_event{};     ///< The type of a failed Prestart's event; empty: the usual.
   /// How long its Prerun or Prestart may take; other phases: see `deadline`.
   std::chrono::nanoseconds patience = std::chrono::minutes{10};
   std::function<bool(const HookScope&)> wanted{};  ///< Asked before each phase. Empty: always.

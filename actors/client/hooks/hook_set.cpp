@@ -48,6 +48,24 @@ const Hook& HookSet::actor_of(std::size_t position) {
   return actor;
 }
 
+void Environments::write(schema::plugin::HookRequest::Builder request) const {
+  own.write(request.initEnvironment());
+  auto entries = request.initTasks(static_cast<unsigned>(of_tasks.size()));
+  for (unsigned i = 0; const auto& [task, env] : of_tasks) {
+    entries[i].setKey(text(task));
+    env.write(entries[i++].initValue());
+  }
+}
+
+EnvironmentsRef HookSet::environments_for(const HookEntry& entry,
+                                          schema::plugin::HookRequest::Builder request) const {
+  if (!entry.reads_environment.contains(request.getPhase())) return {};
+  auto environments = std::make_shared<const Environments>(owner_.environments());
+  if (!entry.is_told_in_bytes) return environments;
+  environments->write(request);
+  return {};
+}
+
 void HookSet::ask(std::size_t position, HookPhase phase, Then then) {
   NOMAD_FAILPOINT(fmt::format("hook.{}.{}", entries_[position].name, enum_name(phase)));
   const auto deadline = entries_[position].deadline(phase);
@@ -55,11 +73,12 @@ void HookSet::ask(std::size_t position, HookPhase phase, Then then) {
   request->setPhase(phase);
   request->setDeadline(deadline.count());
   owner_.fill(entries_[position], *request);
+  auto environments = environments_for(entries_[position], *request);
   const auto ticket = ++tickets_;
   hooks_[position].open.emplace(ticket, std::move(then));
   self_
       ->request(actor_of(position), deadline,
-                hook::Run{request.freeze(), scope().alloc, scope().job})
+                hook::Run{request.freeze(), scope().alloc, scope().job, std::move(environments)})
       .then(
           [this, position, ticket, phase](hook::Answered& answered) {
             settle(position, ticket, phase, std::move(answered.answer));

@@ -33,6 +33,9 @@ public:
 
   /// Writes what a request of the hook says besides its phase and deadline.
   virtual void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const = 0;
+
+  /// As they are now.
+  virtual Environments environments() const = 0;
 };
 
 class HookSet {
@@ -106,6 +109,8 @@ private:
   const Hook& actor_of(std::size_t position);
   bool lives(std::size_t position) const;
   bool owes(std::size_t position) const;
+  EnvironmentsRef environments_for(const HookEntry& entry,
+                                   schema::plugin::HookRequest::Builder request) const;
   void forget_if_idle(std::size_t position);
   void settle(std::size_t position, std::uint64_t ticket, HookPhase phase, const Answer& answer);
   void end(std::size_t position);

@@ -141,7 +141,7 @@ private:
               [this](const Error&) { taken_up({}); });
   }
 
-  actor::Answer<hook::Answered> poststart(const Object<schema::plugin::HookRequest>&) {
+  actor::Answer<hook::Answered> poststart(const hook::Run&) {
     machine_->started(now());
     carry_on();
     return hook::Answered{};
@@ -264,10 +264,11 @@ private:
       if (!shown_[position].file.empty())
         files.push_back({shown_[position].file, tokens_[position]});
     if (task().empty()) return machine_->written({}, now());  // Nothing of these is written down.
-    const auto write = [disk = parts_.disk, subject = subject_of(scope_), request = request_,
-                        notes = notes_, files = std::move(files)]() -> Result<> {
+    const auto write
+        = [disk = parts_.disk, subject = subject_of(scope_), environments = environments_,
+           notes = notes_, files = std::move(files)]() -> Result<> {
       NOMAD_FAILPOINT_ERROR("client.before_identities");
-      NOMAD_TRY(disk.write(subject, workload::TaskEnv::read(request->getEnvironment()), files));
+      NOMAD_TRY(disk.write(subject, environments->own, files));
       NOMAD_FAILPOINT("client.identities_written");
       NOMAD_TRY(disk.note(subject, notes));
       NOMAD_FAILPOINT("client.identities_noted");

@@ -23,7 +23,7 @@ struct LookDue {
 
 /// `Hook` derives from it, and has, for it to call,
 ///   begin()              a start, of `request_`: tells the machine, at once or later;
-///   poststart(request)   the task runs: tells the machine, and answers;
+///   poststart(run)       the task runs: tells the machine, and answers;
 ///   perform(action)      of each action;
 ///   performed()          all actions have been carried out.
 /// `Self` is the actor, whose turns it works in.
@@ -43,9 +43,10 @@ public:
       case HookPhase::PRESTART:
         waiting_ = self_->template make_response_promise<hook::Answered>();
         request_ = msg.request;
+        environments_ = std::move(msg.environments);
         return on(waiting_, [this] { derived().begin(); });
       case HookPhase::POSTSTART:
-        return derived().poststart(msg.request);
+        return derived().poststart(msg);
       case HookPhase::EXITED:
         machine_->exited();
         return hook::Answered{};
@@ -109,6 +110,7 @@ protected:
   HookScope scope_;
   std::optional<Machine> machine_;
   Object<schema::plugin::HookRequest> request_;  ///< Of the newest start.
+  EnvironmentsRef environments_;                 ///< The same.
 
 private:
   Derived& derived() { return static_cast<Derived&>(*this); }

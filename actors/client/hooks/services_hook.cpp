@@ -95,7 +95,7 @@ public:
                                .provider = std::move(provider),
                                .registers = registers,
                                .anew = phase == HookPhase::TASK_RESTART || msg.request->getAgain(),
-                               .services = registrations(*msg.request)}));
+                               .services = registrations(msg)}));
     auto promise = self_->make_response_promise<hook::Answered>();
     waiting_.emplace(last_ticket_, promise);
     perform();
@@ -120,12 +120,11 @@ private:
 
   bool is_task() const { return scope_.target->getTask().size() > 0; }
 
-  Result<std::vector<ServiceRegistration>> registrations(
-      schema::plugin::HookRequest::Reader request) const {
-    const auto env = workload::TaskEnv::read(request.getEnvironment());
+  Result<std::vector<ServiceRegistration>> registrations(const hook::Run& msg) const {
+    const auto& env = msg.environments->own;
     const workload::ServiceOwner owner{*scope_.alloc, *scope_.job, env.node()};
     if (!is_task()) return workload::group_registrations(owner, env);
-    const auto network = read_network(request.getNetwork());
+    const auto network = read_network(msg.request->getNetwork());
     return workload::task_registrations(owner, view(scope_.target->getTask()), env,
                                         network.ip.empty() ? nullptr : &network);
   }

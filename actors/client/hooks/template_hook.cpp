@@ -96,15 +96,13 @@ private:
 
   // -- the task's life ----------------------------------------------------------------------------
 
-  using Request = Object<schema::plugin::HookRequest>;
-
   void begin() {
     stop_rendering_ = std::stop_source{};
     machine_->start(request_->getRunning(), renders_on_restart(), now());
   }
 
-  actor::Answer<hook::Answered> poststart(const Request& request) {
-    request_ = request;
+  actor::Answer<hook::Answered> poststart(const hook::Run& msg) {
+    environments_ = msg.environments;
     machine_->started(now());
     carry_on();
     if (scope_.target->getDriver().getExec()) return hook::Answered{};
@@ -126,14 +124,10 @@ private:
 
   /// Few templates read it, and it would be most of what a hook holds.
   void keep_environment() {
-    if (!request_ || !machine_->is_placed()) return;
-    const auto request = std::exchange(request_, {});
-    environment_ = {};
-    if (!reads_environment(templates_of(scope_), *locations_)) return;
-    Draft<schema::plugin::TaskEnvironment> kept;
-    kept->setVariables(request->getEnvironment().getVariables());
-    kept->setNode(request->getEnvironment().getNode());
-    environment_ = kept.freeze();
+    if (!environments_ || !machine_->is_placed()) return;
+    request_ = {};
+    kept_environments_ = std::exchange(environments_, {});
+    if (!reads_environment(templates_of(scope_), *locations_)) kept_environments_ = {};
   }
 
   // -- what the machine wants ---------------------------------------------------------------------
@@ -149,10 +143,9 @@ private:
   /// is taken apart there.
   void perform(const template_action::Locate&) {
     locations_ = {};
-    const auto location
-        = [scope = scope_, request = request_, settings = parts_.settings]() -> Result<Placed> {
-      return Placed{NOMAD_TRY(place_templates(
-                        scope, workload::TaskEnv::read(request->getEnvironment()), *settings)),
+    const auto location = [scope = scope_, environments = environments_,
+                           settings = parts_.settings]() -> Result<Placed> {
+      return Placed{NOMAD_TRY(place_templates(scope, environments->own, *settings)),
                     read_unsettled(scope)};
     };
     self_->request(parts_.steps, actor::infinite, blocking::make(location))
@@ -174,7 +167,7 @@ private:
     keep_environment();
     const auto& templates = machine_->templates();
     RenderOrder order{.scope = scope_,
-                      .environment = environment_,
+                      .environments = kept_environments_,
                       .settings = parts_.settings,
                       .locations = locations_,
                       .which = std::move(it.which),
@@ -204,7 +197,7 @@ private:
   void rendered(RenderResult& result) {
     if (!machine_->is_stopped()) follow_files(result);
     for (auto& [index, variables] : result.environments)
-      environments_.insert_or_assign(index, std::move(variables));
+      variables_.insert_or_assign(index, std::move(variables));
     machine_->rendered(std::move(result.done), result.noted, now());
     carry_on();
   }
@@ -244,7 +237,7 @@ private:
 
   void perform(const template_action::AnswerStart& it) {
     workload::Variables all;
-    for (const auto& [index, variables] : environments_)
+    for (const auto& [index, variables] : variables_)
       for (const auto& [key, value] : variables)
         all.insert_or_assign(key, value);
     answer_start(it.outcome, all);
@@ -347,8 +340,8 @@ private:
   TemplateHookParts parts_;
   std::optional<TemplateActions> actions_;
   std::shared_ptr<const TemplateDestinations> locations_;
-  Object<schema::plugin::TaskEnvironment> environment_;      ///< Empty: no template reads it.
-  std::map<std::size_t, workload::Variables> environments_;  ///< Of templates with `env = true`.
+  EnvironmentsRef kept_environments_;                     ///< Null: no template reads them.
+  std::map<std::size_t, workload::Variables> variables_;  ///< Of templates with `env = true`.
   std::map<ClusterQuery, Followed> followed_;
   std::uint64_t questions_ = 0;
   std::map<std::size_t, FollowedFiles> files_;  ///< By template.

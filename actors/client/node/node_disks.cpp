@@ -96,7 +96,8 @@ void NodeDisks::look() {
             wait(pause_);
           },
           [this](const Error& err) {
-            log::warn("client", "what an allocation's disk holds is not known", {{"error", err}});
+            log::warn("client", "what an allocation's disk holds is not known",
+                      {{"path", waiting_.back().root}, {"error", err}});
             walk_.reset();
             waiting_.pop_back();
             wait(pause_);

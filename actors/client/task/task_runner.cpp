@@ -345,9 +345,11 @@ void TaskRunnerState::fill(const HookEntry& hook,
     write_network(record.network, request.initNetwork());
   request.setRunning(machine_->is_alive());
   request.setAgain(again_);
-  if (hook.reads_environment.contains(phase))
-    make_env(*setup_.parts->node, *setup_.alloc, *setup_.job, task(), capabilities(), record)
-        .write(request.initEnvironment());
+}
+
+Environments TaskRunnerState::environments() const {
+  return {make_env(*setup_.parts->node, *setup_.alloc, *setup_.job, task(), capabilities(),
+                   machine_->record())};
 }
 
 void TaskRunnerState::hook_answered(const task_action::RunHook& it, const HookSet::Answer& answer) {

@@ -91,6 +91,7 @@ private:
   void perform(const task_action::End&);
 
   void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
+  Environments environments() const override;
   void hook_answered(const task_action::RunHook& it, const HookSet::Answer& answer);
 
   template <class Then, class Failed>

@@ -123,10 +123,10 @@ public:
 
   /// Also what `${…}` may name of the node: `env "attr.cpu.numcores"`, `env "meta.rack"`.
   std::optional<std::string> environment(std::string_view name) override {
-    if (!order_.environment) return std::nullopt;
-    for (const auto entries : {order_.environment->getNode(), order_.environment->getVariables()})
-      for (const auto entry : entries)
-        if (view(entry.getKey()) == name) return copy(entry.getValue());
+    if (!order_.environments) return std::nullopt;
+    const auto& env = order_.environments->own;
+    for (const auto* all : {&env.node(), &env.variables()})
+      if (const auto found = all->find(name); found != all->end()) return found->second;
     return std::nullopt;
   }
 

@@ -71,8 +71,7 @@ bool reads_environment(capnp::List<schema::Template>::Reader templates,
 
 struct RenderOrder {
   HookScope scope;
-  Object<schema::plugin::TaskEnvironment>
-      environment;  ///< Its `variables` and `node`; empty: none.
+  EnvironmentsRef environments;  ///< The task's is read; null: none.
   std::shared_ptr<const TemplateSettings> settings;
   std::shared_ptr<const TemplateDestinations> locations;
   std::vector<std::size_t> which;

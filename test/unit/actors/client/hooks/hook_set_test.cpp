@@ -2,11 +2,13 @@
 #include "actors/client/hooks/hook_set.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "actors/client/hooks/function_hook.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "runtime/object/entries.hpp"
 #include "test/support/actor_fixture.hpp"
+#include "test/unit/actors/client/hooks/hook_environments.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -42,6 +44,12 @@ struct Owner final : client::HookOwner {
 
   void fill(const HookEntry&, schema::plugin::HookRequest::Builder request) const override {
     filled(request);
+  }
+
+  client::Environments environments() const override {
+    client::Environments all = *test::environments_of({{"COLOR", "red"}});
+    all.of_tasks.emplace("web", all.own);
+    return all;
   }
 };
 
@@ -163,6 +171,38 @@ struct HookSetFixture : ActorFixture {
 using Strings = std::vector<std::string>;
 
 }  // namespace
+
+TEST_CASE_FIXTURE(HookSetFixture,
+                  "hook_set: environments come as values, or as bytes to who is told so") {
+  const auto color_of = [](const client::hook::Run& msg) {
+    const auto bytes = msg.request->getEnvironment().getVariables();
+    const auto of_task = msg.request->getTasks();
+    const auto as_bytes = bytes.size() == 0
+                              ? std::string{"-"}
+                              : fmt::format("{}={} of {}", view(bytes[0].getKey()),
+                                            view(bytes[0].getValue()), view(of_task[0].getKey()));
+    const auto as_values
+        = msg.environments ? msg.environments->own.variables().find("COLOR")->second : "-";
+    return as_values + " " + as_bytes;
+  };
+  const auto reading = [&](const std::string& name, bool in_bytes) {
+    auto made = quick(name, {client::HookPhase::PRESTART, client::HookPhase::STOP},
+                      [this, color_of](const auto& msg) {
+                        log.push_back(color_of(msg));
+                        return actor::Answer<client::hook::Answered>{client::hook::Answered{}};
+                      });
+    made.reads_environment = {client::HookPhase::PRESTART};
+    made.is_told_in_bytes = in_bytes;
+    return made;
+  };
+  entries = {reading("values", false), reading("bytes", true)};
+  start();
+  ask(0, client::HookPhase::PRESTART);
+  ask(1, client::HookPhase::PRESTART);
+  ask(0, client::HookPhase::STOP);
+  settle();
+  CHECK(log == Strings{"red -", "answered", "- COLOR=red of web", "answered", "- -", "answered"});
+}
 
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that never answers fails its phase in time") {
   entries = {slow("mute", {HookPhase::PRERUN, HookPhase::POSTRUN}, answer)};

@@ -7,6 +7,7 @@
 
 #include "actors/client/hooks/builtin_hooks.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
+#include "test/unit/actors/client/hooks/hook_environments.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -231,11 +232,9 @@ struct NamesFixture : ActorFixture {
     const auto hook = adopt(entry.spawn(system(), {}, about));
     Draft<schema::plugin::HookRequest> request;
     request->setPhase(schema::plugin::Phase::PRESTART);
-    auto variable = request->initEnvironment().initVariables(1)[0];
-    variable.setKey("NOMAD_ALLOC_INDEX");
-    variable.setValue("3");
     const auto answer = ask<client::hook::Answered>(
-        hook, client::hook::Run{request.freeze(), about.alloc, about.job});
+        hook, client::hook::Run{request.freeze(), about.alloc, about.job,
+                                environments_of({{"NOMAD_ALLOC_INDEX", "3"}})});
     REQUIRE(answer->has_value());
     if (!**answer) return (*answer)->error();
     return (**answer)->answer;

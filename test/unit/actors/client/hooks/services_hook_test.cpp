@@ -5,6 +5,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "test/support/actor_fixture.hpp"
+#include "test/unit/actors/client/hooks/hook_environments.hpp"
 
 using namespace nomad;
 using namespace std::chrono_literals;
@@ -112,8 +113,8 @@ struct ProvidedFixture : test::ActorFixture {
       hook = client::group_services_hook({providers, pending_actor}).spawn(system(), {}, whom);
     Draft<schema::plugin::HookRequest> request;
     request->setPhase(phase);
-    return ask<client::hook::Answered>(hook,
-                                       client::hook::Run{request.freeze(), whom.alloc, whom.job});
+    return ask<client::hook::Answered>(
+        hook, client::hook::Run{request.freeze(), whom.alloc, whom.job, test::environments_of({})});
   }
 
   std::vector<std::string> take_asked() { return std::exchange(asked, {}); }

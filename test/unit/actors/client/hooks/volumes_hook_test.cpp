@@ -3,6 +3,7 @@
 
 #include "actors/client/hooks/function_hooks.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
+#include "test/unit/actors/client/hooks/hook_environments.hpp"
 #include "test/unit/runtime/host/temp_dir.hpp"
 
 using namespace nomad;
@@ -49,11 +50,9 @@ struct VolumesFixture : ActorFixture {
     const auto hook = adopt(client::volumes_hook(steps).spawn(system(), {}, about));
     Draft<schema::plugin::HookRequest> request;
     request->setPhase(Phase::PRESTART);
-    auto variable = request->initEnvironment().initVariables(1)[0];
-    variable.setKey("NOMAD_TASK_NAME");
-    variable.setValue("web");
     const auto answer = ask<client::hook::Answered>(
-        hook, client::hook::Run{request.freeze(), about.alloc, about.job});
+        hook, client::hook::Run{request.freeze(), about.alloc, about.job,
+                                environments_of({{"NOMAD_TASK_NAME", "web"}})});
     REQUIRE(answer->has_value());
     if (!**answer) return (*answer)->error();
     return (**answer)->answer;
