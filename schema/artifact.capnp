@@ -32,6 +32,7 @@ struct FetchOrder {
   limits @3 :Limits;
   confinement @4 :Confinement;
   reach @5 :Reach;
+  insecure @6 :Bool;          # Certificates of servers count for nothing.
 }
 
 # Which addresses may be connected to beside those that nobody minds.

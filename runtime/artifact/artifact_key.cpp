@@ -29,6 +29,9 @@ std::string key_of(const Definition& definition) {
   add(digest, definition.headers);
   add(digest, definition.mode);
   add(digest, definition.destination);
+  // Keys of those without are as earlier releases made them: a running task fetches nothing anew.
+  if (definition.insecure) add(digest, "insecure");
+  if (definition.chown) add(digest, "chown");
   return digest.finish().substr(0, digits);
 }
 

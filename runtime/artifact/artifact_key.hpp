@@ -14,6 +14,8 @@ struct Definition {
   std::map<std::string, std::string> headers;
   std::string mode;
   std::string destination;
+  bool insecure = false;
+  bool chown = false;
 };
 
 /// 32 hexadecimal digits; those of different definitions differ.

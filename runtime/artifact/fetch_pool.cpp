@@ -202,7 +202,8 @@ void FetchPool::Core::begin(Waiting waiting) {
                          .headers = std::move(waiting.fetch.headers),
                          .limits = options_.limits,
                          .confinement = confinement(),
-                         .reach = options_.reach};
+                         .reach = options_.reach,
+                         .insecure = waiting.fetch.insecure};
   auto process = FetcherProcess::start(
       {.program = options_.program,
        .order = write_order(order),

@@ -34,6 +34,7 @@ struct Fetch {
   std::string source;  ///< Interpolated, with the options.
   std::string mode;
   std::vector<std::pair<std::string, std::string>> headers{};
+  bool insecure = false;     ///< Certificates of servers count for nothing.
   host::UniqueFd directory;  ///< Of its staging.
 };
 

@@ -55,9 +55,20 @@ Result<std::string> target_of(int directory, const std::string& name, const std:
   return target;
 }
 
-/// Looks at a tree and makes it the agent's.
+Result<> own(int file, const host::FileOwner& owner, const std::string& path) {
+  constexpr auto same = static_cast<uid_t>(-1);
+  if (!owner.user && !owner.group) return {};
+  if (::fchown(file, owner.user.value_or(same), owner.group.value_or(same)) != 0)
+    return io("giving away", path);
+  return {};
+}
+
+/// Looks at a tree and makes it its owner's.
 class Inspection {
 public:
+  explicit Inspection(const host::FileOwner& owner)
+      : uid_{owner.user.value_or(::geteuid())}, gid_{owner.group.value_or(::getegid())} {}
+
   /// The entry `name` of `directory`, `depth` directories below the top of what was fetched.
   Result<> inspect(int directory,
                    const std::string& name,
@@ -67,8 +78,8 @@ public:
   Result<> contents(int directory, const std::string& path, std::size_t depth);
 
 private:
-  uid_t uid_ = ::geteuid();
-  gid_t gid_ = ::getegid();
+  uid_t uid_;
+  gid_t gid_;
 };
 
 Result<> Inspection::contents(int directory, const std::string& path, std::size_t depth) {
@@ -97,7 +108,7 @@ Result<> Inspection::inspect(int directory,
   // Root may move things out of any directory, others out of their own writable ones.
   if (is_link) return {};
   auto mode = status.st_mode & permissions;
-  if (S_ISDIR(status.st_mode) && uid_ != 0) mode |= owner_may_all;
+  if (S_ISDIR(status.st_mode) && ::geteuid() != 0) mode |= owner_may_all;
   if (::fchmodat(directory, name.c_str(), mode, 0) != 0) return io("changing the mode of", path);
   if (!S_ISDIR(status.st_mode)) return {};
   const auto inner = disk::open_directory(directory, name.c_str());
@@ -105,9 +116,11 @@ Result<> Inspection::inspect(int directory,
   return contents(inner.get(), path, depth + 1);
 }
 
-/// Moves entries from one directory to another.
+/// Moves entries from one directory to another; what is made there is `owner`'s.
 class Move {
 public:
+  explicit Move(const host::FileOwner& owner) : owner_{owner} {}
+
   Result<> contents(int from, int to, const std::string& path) const;
 
   Result<> entry(int from,
@@ -129,6 +142,8 @@ private:
                 const std::string& as,
                 const struct stat& status,
                 const std::string& path) const;
+
+  const host::FileOwner& owner_;
 };
 
 Result<> Move::contents(int from, int to, const std::string& path) const {
@@ -169,6 +184,7 @@ Result<> Move::unite(int from,
   const auto target = disk::open_directory(to, as.c_str());
   if (!source || !target) return io("opening", path);
   NOMAD_TRY(contents(source.get(), target.get(), path));
+  NOMAD_TRY(own(target.get(), owner_, path));
   if (::fchmod(target.get(), mode & 07777) != 0) return io("changing the mode of", path);
   return {};
 }
@@ -200,6 +216,7 @@ Result<> Move::copy(int from,
     }
     const timespec times[2]{status.st_atim, status.st_mtim};
     ::futimens(target.get(), times);
+    NOMAD_TRY(own(target.get(), owner_, path));
     if (::fchmod(target.get(), status.st_mode & permissions) != 0)
       return io("changing the mode of", path);
   }
@@ -232,7 +249,10 @@ Result<UniqueFd> Staging::begin(const std::string& key, uid_t uid, gid_t gid) co
   return made;
 }
 
-Result<> Staging::deliver(const std::string& key, const Destination& to, bool is_file) const {
+Result<> Staging::deliver(const std::string& key,
+                          const Destination& to,
+                          bool is_file,
+                          const host::FileOwner& owner) const {
   const auto fetched = disk::open_directory(AT_FDCWD, path(key).c_str());
   if (!fetched) return io("opening", path(key));
   const auto status = NOMAD_TRY(look_at(fetched.get(), result_name, "the result"));
@@ -240,15 +260,16 @@ Result<> Staging::deliver(const std::string& key, const Destination& to, bool is
     return Error{Errc::rejected,
                  is_file ? "what was fetched is no file" : "what was fetched is no directory"};
   // The directory itself becomes the destination: it adds nothing to the depth of links.
-  NOMAD_TRY(Inspection{}.inspect(fetched.get(), result_name, "",
-                                 is_file ? 0 : static_cast<std::size_t>(-1)));
+  NOMAD_TRY(Inspection{owner}.inspect(fetched.get(), result_name, "",
+                                      is_file ? 0 : static_cast<std::size_t>(-1)));
   const auto root = NOMAD_TRY(host::Beneath::open(to.root, false));
   if (!is_file) {
     if (!to.path.empty()) NOMAD_TRY(root.make_directories(to.path, directory_mode));
     const auto target = NOMAD_TRY(root.open_directory(to.path));
     const auto source = disk::open_directory(fetched.get(), result_name);
     if (!source) return io("opening", path(key));
-    return Move{}.contents(source.get(), target.get(), "");
+    if (!to.path.empty()) NOMAD_TRY(own(target.get(), owner, to.path));
+    return Move{owner}.contents(source.get(), target.get(), "");
   }
   const auto slash = to.path.rfind('/');
   const auto name = slash == to.path.npos ? to.path : to.path.substr(slash + 1);
@@ -257,7 +278,7 @@ Result<> Staging::deliver(const std::string& key, const Destination& to, bool is
     return Error{Errc::conflict, "the destination is a directory, and mode is \"file\""};
   if (!directory.empty()) NOMAD_TRY(root.make_directories(directory, directory_mode));
   const auto target = NOMAD_TRY(root.open_directory(directory));
-  return Move{}.entry(fetched.get(), result_name, target.get(), name, to.path);
+  return Move{owner}.entry(fetched.get(), result_name, target.get(), name, to.path);
 }
 
 Result<> Staging::discard(const std::string& key) const {

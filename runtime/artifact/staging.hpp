@@ -6,9 +6,9 @@
 //
 // What came is not believed, whatever fetched it: it is looked at from end to end before any of it
 // is moved. Links that lead out, devices and FIFOs are refused, files lose setuid and setgid, and
-// all becomes the agent's. No path of the destination leads out of its root by a link. Files
-// replace files of the same name, directories are united, and nothing else of the destination is
-// touched.
+// all becomes the agent's, or whose it is to be. No path of the destination leads out of its root
+// by a link. Files replace files of the same name, directories are united, and nothing else of the
+// destination is touched.
 //
 // Blocks on the file system. One thread at a time for one task.
 #pragma once
@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "runtime/base/result.hpp"
+#include "runtime/host/beneath.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::artifact {
@@ -40,8 +41,11 @@ public:
 
   /// Moves what was fetched to the destination. `rejected` for what must not become part of a
   /// task's directory, and nothing is moved then; `conflict` where a file would replace a directory
-  /// or the other way round.
-  Result<> deliver(const std::string& key, const Destination& to, bool is_file) const;
+  /// or the other way round. What comes is `owner`'s, and so is the directory that it comes to.
+  Result<> deliver(const std::string& key,
+                   const Destination& to,
+                   bool is_file,
+                   const host::FileOwner& owner = {}) const;
 
   /// Removes the directory of `key`.
   Result<> discard(const std::string& key) const;

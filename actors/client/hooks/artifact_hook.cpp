@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "actors/client/hooks/hook_objects.hpp"
@@ -17,6 +19,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/config/byte_size.hpp"
+#include "runtime/host/users.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_update.hpp"
@@ -43,6 +46,7 @@ struct Item {
   std::string key;
   artifact::Fetch fetch;
   artifact::Destination destination;
+  std::string user;  ///< Whose it becomes; empty: the agent's.
   std::optional<artifact::FetchPool::Ticket> ticket{};
   Nanoseconds begun{0};
   Nanoseconds next_progress = first_progress;
@@ -66,7 +70,9 @@ artifact::Definition definition_of(schema::Artifact::Reader from) {
           .options = entries_of(from.getGetterOptions()),
           .headers = entries_of(from.getGetterHeaders()),
           .mode = copy(from.getGetterMode()),
-          .destination = copy(from.getRelativeDest())};
+          .destination = copy(from.getRelativeDest()),
+          .insecure = from.getGetterInsecure(),
+          .chown = from.getChown()};
 }
 
 Result<artifact::Destination> find_destination(const std::string& raw,
@@ -84,16 +90,29 @@ Result<artifact::Destination> find_destination(const std::string& raw,
   return Error{Errc::rejected, "artifact destination path escapes alloc directory"};
 }
 
-Result<Item> interpolate(const artifact::Definition& definition, const workload::TaskEnv& env) {
+/// Who `user` is on this machine. As in Nomad nobody is looked for where the agent can't give files
+/// away.
+Result<host::FileOwner> owner_named(const std::string& user) {
+  if (user.empty() || ::geteuid() != 0) return host::FileOwner{};
+  const auto known = host::find_user(user);
+  if (!known) return known.error().within("failed to chown artifact");
+  return host::FileOwner{.user = known->uid, .group = known->gid};
+}
+
+Result<Item> interpolate(const artifact::Definition& definition,
+                         schema::Task::Reader task,
+                         const workload::TaskEnv& env) {
   Item item{.shown = redact_url(definition.source),
             .key = key_of(definition),
             .fetch = {},
-            .destination = NOMAD_TRY(find_destination(definition.destination, env))};
+            .destination = NOMAD_TRY(find_destination(definition.destination, env)),
+            .user = definition.chown ? env.replace(view(task.getUser())) : std::string{}};
   auto options = definition.options;
   for (auto& [name, value] : options)
     value = env.replace(value);
   item.fetch.source = NOMAD_TRY(artifact::with_options(env.replace(definition.source), options));
   item.fetch.mode = definition.mode;
+  item.fetch.insecure = definition.insecure;
   for (const auto& [name, value] : definition.headers)
     item.fetch.headers.emplace_back(name, env.replace(value));
   // What is wrong with it is known before a process is started.
@@ -201,12 +220,13 @@ void ArtifactHookState::plan(schema::plugin::HookRequest::Reader request,
   const auto known = entries_of(request.getData());
   for (const auto artifact : task->getArtifacts()) {
     const auto definition = definition_of(artifact);
-    auto item = interpolate(definition, env);
+    auto item = interpolate(definition, *task, env);
     if (!item) {
       items_.push_back({.shown = redact_url(definition.source),
                         .key = key_of(definition),
                         .fetch = {},
                         .destination = {},
+                        .user = {},
                         .outcome = Result<>{item.error()}});
       continue;
     }
@@ -277,8 +297,10 @@ void ArtifactHookState::fetched(std::size_t number, const Result<artifact::Fetch
 void ArtifactHookState::deliver(std::size_t item, bool is_file) {
   const auto& it = items_[item];
   step(
-      [staging = *staging_, key = it.key, to = it.destination, is_file]() -> Result<> {
-        const auto delivered = staging.deliver(key, to, is_file);
+      [staging = *staging_, key = it.key, to = it.destination, user = it.user,
+       is_file]() -> Result<> {
+        const auto owner = NOMAD_TRY(owner_named(user));
+        const auto delivered = staging.deliver(key, to, is_file, owner);
         const auto discarded = staging.discard(key);
         NOMAD_TRY(delivered);
         staging.mark_done(key);

@@ -188,7 +188,8 @@ Result<std::optional<Checksum>> Fetch::wanted_checksum() {
     return Error{Errc::rejected, "a file of checksums is fetched by http or https alone"};
   auto text = transfers_.get_text({.url = credentials_.with_login(list.url),
                                    .headers = headers_for(list.url),
-                                   .deadline = after(timeout())});
+                                   .deadline = after(timeout()),
+                                   .insecure = order_.insecure});
   if (!text) return text.error().within("Error downloading checksum file");
   return std::optional{NOMAD_TRY(find_checksum(*text, source_.url, list.url))};
 }
@@ -202,7 +203,8 @@ Result<> Fetch::read_into(const Source& source, Written& file) {
   const auto answer = NOMAD_TRY(transfers_.get({.url = credentials_.with_login(source.url),
                                                 .headers = headers_for(source.url),
                                                 .deadline = after(timeout()),
-                                                .max_bytes = order_.limits.http_max_bytes},
+                                                .max_bytes = order_.limits.http_max_bytes,
+                                                .insecure = order_.insecure},
                                                sink));
   if (!answer.is_success()) return bad_response(answer);
   return {};

@@ -235,6 +235,8 @@ Result<Answer> Transfers::get_once(const Request& request,
                      static_cast<long>(std::min(left, request.connect_timeout).count()));
   ::curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   ::curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, why.data());
+  ::curl_easy_setopt(curl_, CURLOPT_SSL_VERIFYPEER, request.insecure ? 0L : 1L);
+  ::curl_easy_setopt(curl_, CURLOPT_SSL_VERIFYHOST, request.insecure ? 0L : 2L);
   ::curl_easy_setopt(curl_, CURLOPT_OPENSOCKETFUNCTION, &Call::open);
   ::curl_easy_setopt(curl_, CURLOPT_OPENSOCKETDATA, &call);
   // Its connection is not to serve a request that is judged.

@@ -29,6 +29,7 @@ struct Request {
   bool counts = true;  ///< What comes is part of the artifact: it is told as progress.
   /// Where the agent's configuration says, and no job: any address is reached.
   bool is_operators = false;
+  bool insecure = false;  ///< Whoever answers is believed, whatever certificate he shows.
 };
 
 struct Answer {

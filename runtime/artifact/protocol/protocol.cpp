@@ -78,6 +78,7 @@ FetchOrder order_of(wire::FetchOrder::Reader from) {
                    .mode = copy_of(from.getMode()),
                    .limits = read_limits(from.getLimits())};
   order.reach = read_reach(from.getReach());
+  order.insecure = from.getInsecure();
   for (const auto header : from.getHeaders())
     order.headers.emplace_back(copy_of(header.getName()), copy_of(header.getValue()));
   const auto confinement = from.getConfinement();
@@ -148,6 +149,7 @@ std::string write_order(const FetchOrder& order) {
   }
   write_limits(order.limits, root.initLimits());
   write_reach(order.reach, root.initReach());
+  root.setInsecure(order.insecure);
   auto confinement = root.initConfinement();
   confinement.setFiles(order.confinement.files);
   confinement.setUid(order.confinement.uid);

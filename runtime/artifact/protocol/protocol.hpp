@@ -58,6 +58,7 @@ struct FetchOrder {
   FetchLimits limits{};
   Confinement confinement{};
   Reach reach{};
+  bool insecure = false;  ///< Certificates of servers count for nothing.
 };
 
 struct FetchWarning {

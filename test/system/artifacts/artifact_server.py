@@ -237,10 +237,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class ArtifactServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, repositories=""):
+    def __init__(self, repositories="", tls=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.repositories, self.asked, self.flaky = repositories, [], 0
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):

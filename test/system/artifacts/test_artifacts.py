@@ -4,14 +4,17 @@ import base64
 import glob
 import hashlib
 import os
+import pwd
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
 from urllib.parse import quote
 
+import cluster
 import harness
 from artifact_server import ArtifactServer
 from harness import Agent, shell_job, wait_until
@@ -180,6 +183,40 @@ class Fetching(ArtifactCase):
                          {"GetterSource": self.server.url + "/f", "RelativeDest": "${NOMAD_ALLOC_DIR}/data/shared"})
         for path in ("local/deep/name", "local/other", "local/listed/f", "secrets/f", "../alloc/data/shared/f"):
             self.assertEqual("hello", self.read(task, path))
+
+    def test_a_server_with_a_certificate_of_nobody_is_believed_if_it_is_to_be(self):
+        pki = cluster.Pki()
+        self.addCleanup(pki.destroy)
+        pki.config("server")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f"{pki.dir}/global-server-nomad.pem", f"{pki.dir}/global-server-nomad-key.pem")
+        server = ArtifactServer(self.place, context)
+        self.addCleanup(server.end)
+        self.start("doubted", {"GetterSource": server.url + "/f"})
+        self.assertIn("certificate", self.failure("doubted"))
+        task = self.runs("believed", {"GetterSource": server.url + "/f", "GetterInsecure": True, "RelativeDest": "local/a"},
+                         {"GetterSource": server.url + "/f?checksum=file:" + server.url + "/SUMS", "GetterInsecure": True,
+                          "RelativeDest": "local/b"})
+        self.assertEqual(["hello", "hello"], [self.read(task, "local", name, "f") for name in "ab"])
+
+    def test_what_comes_may_be_the_tasks_user_s(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root gives files away")
+        made = self.job("given", {"GetterSource": self.server.url + "/f", "Chown": True, "RelativeDest": "local/to"},
+                        {"GetterSource": self.server.url + "/f", "RelativeDest": "local/own"})
+        made["TaskGroups"][0]["Tasks"][0]["User"] = "nobody"
+        self.agent.register(made)
+        task = self.directory(self.agent.wait_for_allocs("given", "running")[0]["ID"])
+        nobody = pwd.getpwnam("nobody")
+        for path in ("local/to", "local/to/f"):
+            status = os.stat(os.path.join(task, path))
+            self.assertEqual((nobody.pw_uid, nobody.pw_gid), (status.st_uid, status.st_gid), path)
+        self.assertEqual(0, os.stat(task + "/local/own/f").st_uid)
+        unknown = self.job("unknown", {"GetterSource": self.server.url + "/f", "Chown": True})
+        unknown["TaskGroups"][0]["Tasks"][0].update(User="nomadctl-nobody-here", Driver="mock_driver",
+                                                    Config={"run_for": "1h"})
+        self.agent.register(unknown)
+        self.assertIn('": failed to chown artifact: unknown user "nomadctl-nobody-here"', self.failure("unknown"))
 
     def test_archives_of_all_kinds(self):
         kinds = ("tree.tar", "tree.tar.gz", "tree.tbz2", "tree.txz", "tree.zip")

@@ -41,8 +41,10 @@ struct StagedTask : test::TempDir {
     if (::geteuid() == 0) REQUIRE(::chown(out(name).c_str(), 12345, 12345) == 0);
   }
 
-  Result<> deliver(const std::string& to, bool is_file = false) const {
-    return staging.deliver("k", {file("task"), to}, is_file);
+  Result<> deliver(const std::string& to,
+                   bool is_file = false,
+                   const host::FileOwner& owner = {}) const {
+    return staging.deliver("k", {file("task"), to}, is_file, owner);
   }
 
   Staging staging{path(), "task"};
@@ -72,6 +74,37 @@ TEST_CASE("staging: a tree is united with what is there, and becomes the agent's
   REQUIRE(::stat(location.file("task/local/d/g").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777U) == 0755);
   CHECK(status.st_uid == ::geteuid());
+}
+
+TEST_CASE("staging: what comes may be another one's, with the directory that it comes to") {
+  if (::geteuid() != 0) return;  // Nobody else can give files away.
+  const StagedTask location;
+  location.put("d/e/f");
+  fs::create_symlink("e/f", location.out("d/link"));
+  fs::create_directories(location.file("task/local/to/d"));
+  std::ofstream{location.file("task/local/to/kept")} << "kept";
+  REQUIRE(location.deliver("local/to", false, {.user = 1234, .group = 2345}));
+  const auto owner = [&](const std::string& name) {
+    struct stat status {};
+
+    REQUIRE(::lstat(location.file("task/local" + name).c_str(), &status) == 0);
+    return std::pair{status.st_uid, status.st_gid};
+  };
+  const auto others = std::pair<uid_t, gid_t>{1234, 2345};
+  for (const auto* name : {"/to", "/to/d", "/to/d/e", "/to/d/e/f", "/to/d/link"})
+    CHECK(owner(name) == others);
+  const auto own = std::pair<uid_t, gid_t>{0, 0};
+  for (const auto* name : {"", "/to/kept"})
+    CHECK(owner(name) == own);
+
+  const StagedTask file;
+  std::ofstream{file.out()} << "new";
+  REQUIRE(file.deliver("local/a/b", true, {.user = 1234, .group = 2345}));
+
+  struct stat status {};
+
+  REQUIRE(::stat(file.file("task/local/a/b").c_str(), &status) == 0);
+  CHECK(status.st_uid == 1234);
 }
 
 TEST_CASE("staging: a file comes at its place, with the directories above it") {

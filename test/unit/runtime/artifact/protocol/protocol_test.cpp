@@ -14,7 +14,8 @@ TEST_CASE("artifact protocol: orders and reports go over whole") {
                    .reach = {.loopback = false,
                              .link_local = true,
                              .agent_ports = {4646},
-                             .agent_addresses = {"10.0.0.1"}}};
+                             .agent_addresses = {"10.0.0.1"}},
+                   .insecure = true};
   const auto read = read_order(write_order(order)).value();
   CHECK(read.source == order.source);
   CHECK(read.mode == order.mode);
@@ -30,6 +31,7 @@ TEST_CASE("artifact protocol: orders and reports go over whole") {
   CHECK(!read.reach.agent);
   CHECK(read.reach.agent_ports == order.reach.agent_ports);
   CHECK(read.reach.agent_addresses == order.reach.agent_addresses);
+  CHECK(read.insecure);
   const auto done = read_report(write_report(FetchDone{true, 3, 4})).value();
   CHECK(std::get<FetchDone>(done).is_file);
   CHECK(std::get<FetchDone>(done).bytes == 4);
