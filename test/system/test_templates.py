@@ -144,6 +144,20 @@ class ThreeTasks(Templates):
         self.wait_for(lambda: [text.split(" with ")[0] for text in self.events(name, "Task hook message")],
                       ["Template successfully ran script /bin/sh"], "the event")
 
+    def test_what_is_rendered_once_stays_and_a_first_script_runs(self):
+        self.put("app/once", port="80")
+        script = {"Command": "/bin/sh", "Args": ["-c", "echo script >> $NOMAD_TASK_DIR/heard"],
+                  "Timeout": 5 * SECOND, "RunOnFirstRender": True}
+        self.run_job(group_of("once", [task("task", [
+            template(port_of("app/once"), "local/once.conf", Once=True),
+            template(port_of("app/once"), "local/followed.conf", mode="script", ChangeScript=script)])]))
+        self.wait_for(lambda: sorted(self.heard("once")), ["script", "start "], "the first script")
+        self.put("app/once", port="81")
+        self.wait_for(lambda: self.read("once", "local/followed.conf"), "port=81")
+        self.wait_for(lambda: self.heard("once").count("script"), 2, "the second script")
+        self.assertEqual("port=80", self.read("once", "local/once.conf"))
+        self.assertEqual(1, self.heard("once").count("start "))
+
     def test_a_script_that_fails_ends_its_task_if_it_is_to(self):
         self.put("app/fail", port="80")
         script = {"Command": "/bin/sh", "Args": ["-c", "exit 7"], "Timeout": 5 * SECOND, "FailOnError": True}

@@ -315,7 +315,7 @@ private:
     for (const auto& done : result.done) {
       if (const auto old = files_.extract(done.index)) parts_.news->forget(old.mapped().ticket);
       const auto seen = result.files.find(done.index);
-      if (seen == result.files.end()) continue;
+      if (seen == result.files.end() || is_finished(done)) continue;
       const auto rendering = ++renderings_;
       const auto ticket = parts_.news->watch(
           seen->second, actor::turns_of(self_).callback([this, index = done.index, rendering] {
@@ -323,6 +323,13 @@ private:
           }));
       files_.emplace(done.index, FollowedFiles{ticket, rendering});
     }
+  }
+
+  /// Whether the template is rendered once, and has been.
+  bool is_finished(const workload::TemplateRendering& done) const {
+    const auto all = templates_of(scope_);
+    return done.missing.empty() && done.index < all.size()
+           && all[static_cast<unsigned>(done.index)].getOnce();
   }
 
   void forget_files() {

@@ -22,6 +22,7 @@ struct ChangeScript {
   std::vector<std::string> arguments{};
   std::chrono::nanoseconds timeout{};
   bool fails_task = false;  ///< fail_on_error
+  bool runs_first = false;  ///< run_on_first_render: also once the task runs with the first text.
 
   friend bool operator==(const ChangeScript&, const ChangeScript&) = default;
 };

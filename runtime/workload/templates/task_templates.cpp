@@ -8,7 +8,7 @@ namespace nomad::workload {
 TaskTemplates::TaskTemplates(const std::vector<TemplateTerms>& terms) {
   all_.reserve(terms.size());
   for (const auto& one : terms)
-    all_.push_back({.rule = one.rule, .quiet = {one.wait_min, one.wait_max}});
+    all_.push_back({.rule = one.rule, .quiet = {one.wait_min, one.wait_max}, .once = one.once});
 }
 
 void TaskTemplates::begin(bool is_running, bool anew) {
@@ -19,9 +19,12 @@ void TaskTemplates::begin(bool is_running, bool anew) {
     changed_.clear();
     plan_due_.reset();
   }
-  for (auto& one : all_) {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    auto& one = all_[i];
     one.is_whole = one.is_whole && !anew;
     one.is_dirty = one.is_dirty || !one.is_whole;
+    const bool has_script = one.rule.mode == templates::ChangeMode::script;
+    if (has_script && one.rule.script.runs_first && !one.is_whole && !is_running) first_.insert(i);
   }
 }
 
@@ -48,6 +51,7 @@ void TaskTemplates::file_changed(std::size_t index, Time now) {
 }
 
 void TaskTemplates::changed(One& one, Time now) const {
+  if (one.once && one.is_whole) return;
   if (is_ready())
     one.quiet.change(now);
   else
@@ -63,6 +67,7 @@ void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {
     one.asked = result.asked;
     one.missing = result.missing;
     if (result.missing.empty()) one.is_whole = true;
+    if (one.once && one.is_whole) one.asked.clear();
     if (result.written && acts_on_changes()) changed_.insert(result.index);
   }
 }
@@ -111,8 +116,21 @@ std::set<std::string> TaskTemplates::missing() const {
   return names;
 }
 
+/// Those of the first rendering wait for no splay.
+std::optional<templates::ChangePlan> TaskTemplates::take_first_scripts() {
+  if (first_.empty()) return std::nullopt;
+  templates::ChangePlan plan;
+  for (const auto index : std::exchange(first_, {}))
+    plan.scripts.push_back(all_[index].rule.script);
+  acting_on_.clear();
+  acting_ = true;
+  return plan;
+}
+
 std::optional<templates::ChangePlan> TaskTemplates::take_plan(Time now, std::uint64_t random) {
-  if (life_ != Life::running || acting_ || changed_.empty()) return std::nullopt;
+  if (life_ != Life::running || acting_) return std::nullopt;
+  if (auto plan = take_first_scripts()) return plan;
+  if (changed_.empty()) return std::nullopt;
   std::vector<templates::ChangeRule> rules;
   for (const auto index : changed_)
     rules.push_back(all_[index].rule);

@@ -10,7 +10,10 @@
 //     is lost in between. (Nomad finds no running task then, and forgets it.)
 //     An agent that dies before it has dealt with it leaves a note (`unsettled`), which the next
 //     one hands back if the task still runs.
-// (4) Changes that are dealt with together are one plan (runtime/template/change); the next one is
+// (4) A script that is to run on the first rendering, too, runs once the task runs with that: not
+// in
+//     one that was found running.
+// (5) Changes that are dealt with together are one plan (runtime/template/change); the next one is
 //     made when the last has been carried out.
 #pragma once
 
@@ -32,6 +35,7 @@ struct TemplateTerms {
   templates::ChangeRule rule;
   Nanoseconds wait_min{0};
   Nanoseconds wait_max{0};
+  bool once = false;  ///< What it asks for is not followed when it has been rendered.
 };
 
 /// What came of a rendering.
@@ -108,14 +112,17 @@ private:
     std::vector<std::string> missing{};
     bool is_dirty = true;   ///< To be rendered at once.
     bool is_whole = false;  ///< It has been rendered since the last `begin` that was `anew`.
+    bool once = false;      ///< When it is whole nothing changes it.
   };
 
   void changed(One& one, Time now) const;
+  std::optional<templates::ChangePlan> take_first_scripts();
 
   std::vector<One> all_;
   std::vector<std::size_t> rendering_;  ///< These are under way.
   std::set<std::size_t> changed_;       ///< Written, and not dealt with.
   std::set<std::size_t> acting_on_;     ///< Of the plan that is being carried out.
+  std::set<std::size_t> first_;         ///< Whose scripts run once the task does.
   std::optional<Time> plan_due_;        ///< The splay of `changed_` ends.
   Life life_ = Life::down;
   bool holds_start_ = true;   ///< The task is not let start.

@@ -339,7 +339,8 @@ std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Rea
   for (const auto of : templates) {
     workload::TemplateTerms terms{.rule = {.splay = Nanoseconds{of.getSplay()}},
                                   .wait_min = settings.wait_min,
-                                  .wait_max = settings.wait_max};
+                                  .wait_max = settings.wait_max,
+                                  .once = of.getOnce()};
     const auto mode = view(of.getChangeMode());
     terms.rule.mode = mode == "signal"   ? ChangeMode::signal
                       : mode == "script" ? ChangeMode::script
@@ -350,7 +351,8 @@ std::vector<workload::TemplateTerms> terms_of(capnp::List<schema::Template>::Rea
       const auto script = of.getChangeScript();
       terms.rule.script = {.command = copy(script.getCommand()),
                            .timeout = Nanoseconds{script.getTimeout()},
-                           .fails_task = script.getFailOnError()};
+                           .fails_task = script.getFailOnError(),
+                           .runs_first = script.getRunOnFirstRender()};
       for (const auto argument : script.getArgs())
         terms.rule.script.arguments.push_back(copy(argument));
     }

@@ -70,6 +70,82 @@ TEST_CASE("task_templates: a task may start when all of them are whole") {
   CHECK(task.missing().empty());
 }
 
+TEST_CASE("task_templates: one that is rendered once follows nothing when it is whole") {
+  auto terms = restarting();
+  terms.once = true;
+  TaskTemplates task{{terms, restarting()}};
+  task.begin(false, false);
+  REQUIRE(task.take_due(0s) == Locations{0, 1});
+  task.rendered({{.index = 0, .asked = {app}, .missing = {"app"}}, {.index = 1, .asked = {db}}});
+  CHECK(task.followed() == std::set{app, db});
+  task.news(app, 1s);
+  REQUIRE(task.take_due(1s) == Locations{0});
+  task.rendered({{.index = 0, .asked = {app}, .written = true}});
+  CHECK(task.followed() == std::set{db});
+  task.released();
+  task.started();
+  task.news(app, 2s);
+  task.file_changed(0, 2s);
+  CHECK(task.take_due(2s).empty());
+  CHECK_FALSE(task.due());
+
+  // Whoever has it rendered before each start has it followed until then.
+  task.exited();
+  task.begin(false, true);
+  CHECK(task.take_due(3s) == Locations{0, 1});
+}
+
+TEST_CASE("task_templates: the scripts of the first rendering run once the task does") {
+  auto terms = restarting(0s, 10s);
+  terms.rule.mode = ChangeMode::script;
+  terms.rule.script = {.command = "/bin/load", .runs_first = true};
+  auto other = terms;
+  other.rule.script = {.command = "/bin/other"};
+  TaskTemplates task{{terms, other}};
+  task.begin(false, false);
+  task.take_due(0s);
+  task.rendered({{.index = 0, .asked = {app}, .written = true}, {.index = 1, .written = true}});
+  task.released();
+  CHECK_FALSE(task.take_plan(0s, 0));
+  task.started();
+  const auto plan = task.take_plan(0s, 7);
+  REQUIRE(plan);
+  REQUIRE(plan->scripts.size() == 1);
+  CHECK(plan->scripts[0].command == "/bin/load");
+  CHECK_FALSE(plan->restarts);
+  CHECK(task.unsettled().empty());
+  change(task, 1s);
+  CHECK_FALSE(task.take_plan(100s, 0));
+  task.acted();
+  CHECK(task.take_plan(100s, 0)->scripts.size() == 1);
+  task.acted();
+
+  // Not for a restart with the same text, but for one that renders anew.
+  task.exited();
+  task.begin(false, false);
+  task.started();
+  CHECK_FALSE(task.take_plan(101s, 0));
+  task.exited();
+  task.begin(false, true);
+  task.take_due(102s);
+  task.rendered({{.index = 0}, {.index = 1}});
+  task.started();
+  CHECK(task.take_plan(102s, 0)->scripts.size() == 1);
+}
+
+TEST_CASE("task_templates: the script of the first rendering is not run in a task that runs") {
+  auto terms = restarting();
+  terms.rule.mode = ChangeMode::script;
+  terms.rule.script = {.command = "/bin/load", .runs_first = true};
+  TaskTemplates task{{terms}};
+  task.begin(true, false);
+  task.take_due(0s);
+  task.rendered({{.index = 0}});
+  task.released();
+  task.started();
+  CHECK_FALSE(task.take_plan(0s, 0));
+}
+
 TEST_CASE("task_templates: what was written before the start changes nothing") {
   auto task = started({restarting()});
   CHECK_FALSE(task.take_plan(1s, 0));
