@@ -364,7 +364,7 @@ struct TaskGroup {
 # What the web UI shows of a job; of later releases.
 struct JobUiLink $json("JobUILink") {
   label @0 :Text $works;
-  url @1 :Text $json("URL") $works;
+  url @1 :Text $works;
 }
 struct JobUi $json("JobUIConfig") {
   description @0 :Text $works;

@@ -96,6 +96,13 @@ void shape_job(boost::json::value& job) {
     const auto* csi = task.if_contains("CSIPluginConfig");
     if (csi != nullptr && csi->is_null()) task.erase("CSIPluginConfig");
   });
+  each_object(job, "UI.Links.*", [](boost::json::object& link) {
+    auto* url = link.if_contains("Url");
+    if (url == nullptr) return;
+    auto value = std::move(*url);
+    link.erase("Url");
+    link.emplace("URL", std::move(value));
+  });
 }
 
 void shape_alloc(boost::json::value& alloc) {

@@ -146,7 +146,7 @@ void store_identity(DraftBlock& identity) {
 void store_task(DraftBlock& task, const JobFacts& job, std::string_view group) {
   const std::string_view name = task.text("Name");
   task.null_if_empty({"Meta", "Config", "Env", "VolumeMounts", "ScalingPolicies", "Services",
-                      "Artifacts", "Templates", "Identities"});
+                      "Artifacts", "Templates", "Identities", "Actions"});
   if (const DraftBlock resources = task.child("Resources")) store_resources(resources);
   if (DraftBlock logs = task.child("LogConfig")) logs.clear("Enabled");
   if (task.number("KillTimeout") == 0) task.set("KillTimeout", 5'000'000'000);
@@ -220,6 +220,7 @@ void to_server_form(DraftBlock job, const AdmissionOptions& options) {
     if (field.has(Trait::api_only) || field.has(Trait::server_only)) job.clear(*field.plan);
   store_update(job);
   job.null_if_empty({"Meta", "Spreads", "TaskGroups"});
+  if (DraftBlock ui = job.child("UI")) ui.null_if_empty({"Links"});
   job.set_default_text("Namespace", "default");
   if (job.texts("Datacenters").size() == 0) job.set_texts("Datacenters", {"*"});
   if (job.number("Priority") == 0) job.set("Priority", options.default_priority);

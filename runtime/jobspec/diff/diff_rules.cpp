@@ -121,6 +121,9 @@ constexpr ChildRule template_children[] = {
 };
 constexpr ObjectRule template_rule{template_children};
 
+constexpr ChildRule action_children[] = {{"Args", Compare::text_set, "Args"}};
+constexpr ObjectRule action_rule{action_children};
+
 constexpr ChildRule task_children[] = {
     {"Constraints", Compare::field_set, "Constraint", &plain_rule},
     {"Affinities", Compare::field_set, "Affinity", &plain_rule},
@@ -134,6 +137,7 @@ constexpr ChildRule task_children[] = {
     {"Templates", Compare::templates, "Template", &template_rule},
     {"Identity", Compare::object, "Identity", &identity_rule},
     {"Identities", Compare::by_key, "Identity", &named_identity_rule},
+    {"Actions", Compare::in_order, "Action", &action_rule},
 };
 constexpr Names task_ignored[] = {"Name"};
 
@@ -182,6 +186,9 @@ constexpr ChildRule multiregion_children[] = {
 };
 constexpr ObjectRule multiregion_rule{multiregion_children};
 
+constexpr ChildRule ui_children[] = {{"Links", Compare::in_order, "Link", &plain_rule}};
+constexpr ObjectRule ui_rule{ui_children};
+
 constexpr ChildRule job_children[] = {
     {"Datacenters", Compare::changed_text_set, "Datacenters"},
     {"Constraints", Compare::field_set, "Constraint", &plain_rule},
@@ -189,6 +196,7 @@ constexpr ChildRule job_children[] = {
     {"Periodic", Compare::object, "Periodic", &periodic_rule},
     {"ParameterizedJob", Compare::object, "ParameterizedJob", &parameterized_rule},
     {"Multiregion", Compare::object, "Multiregion", &multiregion_rule},
+    {"UI", Compare::object, "UI", &ui_rule},
 };
 constexpr Names job_ignored[] = {"ID", "NomadTokenID", "VaultToken"};
 

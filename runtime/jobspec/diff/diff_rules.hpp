@@ -24,6 +24,7 @@ enum class Compare : std::uint8_t {
   artifact_set,      ///< by destination, or by content
   object,            ///< one object with objects of its own
   by_key,            ///< objects matched by `key`
+  in_order,          ///< objects matched by position
   services,          ///< matched by name, port and position
   templates,         ///< matched by destination
   networks,          ///< by content: a changed one is a deleted and an added one

@@ -120,6 +120,8 @@ ObjectDiffs Differ::child_diffs(Compare how,
                              tree::child(after, member)));
     case Compare::by_key:
       return keyed(child, before, after);
+    case Compare::in_order:
+      return in_order(child, before, after);
     case Compare::services:
       return matched(child, before, after, match_service);
     case Compare::templates:

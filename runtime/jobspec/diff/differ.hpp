@@ -75,6 +75,7 @@ private:
                         const object& after,
                         std::string_view id_member) const;
   ObjectDiffs keyed(const Child&, const object& before, const object& after) const;
+  ObjectDiffs in_order(const Child&, const object& before, const object& after) const;
   ObjectDiffs matched(const Child&, const object& before, const object& after, Match) const;
   ObjectDiffs networks(const Child&, const object& before, const object& after) const;
   ObjectDiffs ports(const Child&, const object& before, const object& after) const;

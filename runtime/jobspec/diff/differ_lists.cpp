@@ -1,4 +1,5 @@
 // The half of Differ that compares lists of objects.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -116,6 +117,19 @@ ObjectDiffs Differ::keyed(const Child& child, const object& before, const object
   };
   return join(key_objects(before, child.member, key), key_objects(after, child.member, key),
               compare);
+}
+
+ObjectDiffs Differ::in_order(const Child& child, const object& before, const object& after) const {
+  const array& olds = tree::list(before, child.member);
+  const array& news = tree::list(after, child.member);
+  const auto at = [](const array& list, std::size_t position) {
+    return position < list.size() ? list[position].if_object() : nullptr;
+  };
+  ObjectDiffs out;
+  for (std::size_t i = 0; i < std::max(olds.size(), news.size()); ++i)
+    append(out, one(object_diff(child.name, child.typed(), at(olds, i), at(news, i))));
+  sort(out);
+  return out;
 }
 
 ObjectDiffs Differ::matched(const Child& child,

@@ -115,7 +115,9 @@ Flat flatten_fields(const object* from, TypedRule typed) {
     if (field.is_single()) {
       auto text = text_of_field(field, member);
       // What is left out of answers where nobody asked for it is no news either.
-      if (field.has(Trait::optional_key) && (text.empty() || text == "0")) continue;
+      const bool is_zero
+          = text.empty() || text == "0" || (field.kind == Kind::boolean && text == "false");
+      if (field.has(Trait::optional_key) && is_zero) continue;
       out.emplace(field.json, std::move(text));
     } else if (field.kind == Kind::text_map && member != nullptr && member->is_object()) {
       for (const auto& entry : member->get_object())

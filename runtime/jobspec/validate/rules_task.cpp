@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -146,6 +147,29 @@ void check_templates(const DraftBlock& task, Mistakes& out) {
     const auto [first, fresh] = first_to.emplace(tmpl.text("DestPath"), position);
     if (!fresh)
       out.add(fmt::format("Template {} has same destination as {}", position, first->second));
+  });
+}
+
+Mistakes check_action(const DraftBlock& action) {
+  constexpr std::size_t longest = 128;
+  Mistakes out;
+  const std::string_view name = action.text("Name");
+  if (action.text("Command").empty()) out.add("command cannot be empty");
+  constexpr std::string_view refused{"\t\n\f\r \0", 6};  // Go's \s among them
+  const auto characters
+      = std::ranges::count_if(name, [](char byte) { return (byte & 0xC0) != 0x80; });
+  if (name.empty() || std::cmp_greater(characters, longest)
+      || name.find_first_of(refused) != std::string_view::npos)
+    out.add(fmt::format("invalid name '{}'", name));
+  return out;
+}
+
+void check_actions(const DraftBlock& task, Mistakes& out) {
+  std::map<std::string_view, int> times;
+  task.each("Actions", [&](const DraftBlock& action) {
+    const std::string_view name = action.text("Name");
+    out.add_joined(fmt::format("Action {} validation failed: ", name), check_action(action));
+    if (++times[name] == 2) out.add(fmt::format("Action {} defined multiple times", name));
   });
 }
 
@@ -387,6 +411,7 @@ Mistakes check_task(const DraftBlock& task,
   if (const DraftBlock vault = task.child("Vault"))
     out.add_joined("Vault validation failed: ", check_vault(vault));
   check_templates(task, out);
+  check_actions(task, out);
   if (const DraftBlock payload = task.child("DispatchPayload");
       payload && escapes_allocation("task/local/", payload.text("File")))
     out.add("Dispatch Payload validation failed: destination escapes allocation directory");

@@ -70,6 +70,15 @@ void check_datacenters(const DraftBlock& job, Mistakes& out) {
     if (view(datacenter).empty()) out.add("Job datacenter must be non-empty string");
 }
 
+void check_ui(const DraftBlock& job, Mistakes& out) {
+  constexpr std::size_t longest = 1000;
+  const DraftBlock ui = job.child("UI");
+  const std::size_t bytes = ui ? ui.text("Description").size() : 0;
+  if (bytes > longest)
+    out.add(
+        fmt::format("UI description must be under {} characters, currently {}", longest, bytes));
+}
+
 /// What concerns several groups, or a group and the job's type.
 void check_groups_together(const DraftBlock& job, std::string_view type, Mistakes& out) {
   std::map<std::string_view, int> first_of;
@@ -123,6 +132,7 @@ Mistakes check_job(const DraftBlock& job, const ValidateOptions& options) {
   check_constraints(job, out);
   check_affinities(job, type == "system", out);
   check_spreads(job, type == "system", out);
+  check_ui(job, out);
   check_groups_together(job, type, out);
   job.each("TaskGroups", [&](const DraftBlock& group) {
     if (const Mistakes found = check_group(group, job, options); !found.empty())

@@ -232,6 +232,7 @@ const std::set<std::string> unshown{
     "Task.Lifecycle",
     "Task.RestartPolicy",
     "Task.VolumeMounts",
+    "Job.VersionTag",
     "Task.CSIPluginConfig",
     "Task.ScalingPolicies",
     "RequestedDevice.Constraints",

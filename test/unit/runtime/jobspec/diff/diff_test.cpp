@@ -65,6 +65,39 @@ value unordered(value tree) {
 
 }  // namespace
 
+TEST_CASE("diff: actions and links are compared by their positions") {
+  const auto job_with = [](const std::string& actions, const std::string& links) {
+    auto job = small_job();
+    auto& task = job.at("TaskGroups").at(0).at("Tasks").at(0).as_object();
+    if (!actions.empty()) task["Actions"] = boost::json::parse(actions);
+    if (!links.empty())
+      job["UI"] = object{{"Description", "d"}, {"Links", boost::json::parse(links)}};
+    return as_stored(job);
+  };
+  const auto before
+      = job_with(R"([{"Name":"a","Command":"x","Args":["1"]},{"Name":"b","Command":"y"}])",
+                 R"([{"Label":"l","URL":"http://a"}])");
+  const auto after = job_with(R"([{"Name":"a","Command":"x","Args":["2"]}])",
+                              R"([{"Label":"l","Url":"http://b"},{"Label":"m","Url":"http://c"}])");
+  const auto found = between(before, after);
+  const auto& ui = found.at("Objects").at(0);
+  CHECK(ui.at("Name") == "UI");
+  CHECK(ui.at("Type") == "Edited");
+  REQUIRE(ui.at("Objects").as_array().size() == 2);
+  CHECK(
+      to_text(ui.at("Objects").at(0).at("Fields"))
+      == to_text(boost::json::parse(
+          R"([{"Type":"Edited","Name":"Url","Old":"http://a","New":"http://b","Annotations":null}])")));
+  CHECK(ui.at("Objects").at(0).at("Name") == "Link");
+  CHECK(ui.at("Objects").at(1).at("Type") == "Added");
+  const auto& actions = found.at("TaskGroups").at(0).at("Tasks").at(0).at("Objects").as_array();
+  REQUIRE(actions.size() == 2);
+  for (const auto& action : actions)
+    CHECK(action.at("Name") == "Action");
+  CHECK(between(before, before).at("Type") == "None");
+  CHECK(between(as_stored(small_job()), before).at("Type") == "Edited");
+}
+
 TEST_CASE("the table of changes") {
   const value table = load_json("diff.json");
   const object base = as_stored(table.at("base").as_object());

@@ -260,6 +260,53 @@ TEST_CASE("job file: has blocks in a number that can be looked at") {
         == "input.hcl:200002,3-12: Too many blocks; A job may have at most 200000 blocks.");
 }
 
+TEST_CASE("job file: actions, links and what later releases have are where the API has them") {
+  const auto job = job_of(R"(
+job "j" {
+  ui {
+    description = "what it does"
+    link {
+      label = "docs"
+      url   = "https://docs.example"
+    }
+  }
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      action "say" {
+        command = "/bin/echo"
+        args    = ["hi"]
+      }
+      template {
+        data        = "x"
+        destination = "local/x"
+        once        = true
+        change_mode = "script"
+        change_script {
+          command             = "/bin/load"
+          run_on_first_render = true
+        }
+      }
+      artifact {
+        source   = "https://host/f"
+        chown    = true
+        insecure = true
+      }
+    }
+  }
+}
+)");
+  CHECK(
+      to_text(job.at("UI"))
+      == R"({"Description":"what it does","Links":[{"Label":"docs","Url":"https://docs.example"}]})");
+  const auto& task = job.at("TaskGroups").at(0).at("Tasks").at(0);
+  CHECK(to_text(task.at("Actions")) == R"([{"Args":["hi"],"Command":"/bin/echo","Name":"say"}])");
+  CHECK(task.at("Templates").at(0).at("Once") == true);
+  CHECK(task.at("Templates").at(0).at("ChangeScript").at("RunOnFirstRender") == true);
+  CHECK(task.at("Artifacts").at(0).at("Chown") == true);
+  CHECK(task.at("Artifacts").at(0).at("GetterInsecure") == true);
+}
+
 TEST_CASE("job file: a task has one identity without a name, and others by their names") {
   const auto job_with = [](const std::string& identities) {
     return parse("job \"j\" {\n  group \"g\" {\n    task \"t\" {\n" + identities

@@ -108,6 +108,43 @@ TEST_CASE("the table of rules") {
   CHECK(accepted > 10);
 }
 
+TEST_CASE("actions: a name without gaps, one of each, and a command") {
+  const auto errors_with = [](const std::string& actions) {
+    auto job = small_job();
+    task_of(job)["Actions"] = boost::json::parse(actions);
+    return joined(errors_of(job));
+  };
+  const auto finds = [&](const std::string& actions, const std::string& text) {
+    return errors_with(actions).find(text) != std::string::npos;
+  };
+  const std::string longest(128, 'a');
+  CHECK(errors_with(R"([{"Name":"say-it:now","Command":"/bin/echo","Args":["hi"]}])") == "");
+  CHECK(errors_with(R"([{"Name":")" + longest + R"(","Command":"x"}])") == "");
+  CHECK(finds(R"([{"Name":")" + longest + R"(a","Command":"x"}])",
+              "Action " + longest + "a validation failed: 1 error occurred:\n\t* invalid name '"
+                  + longest + "a'"));
+  CHECK(finds(R"([{"Name":"","Command":"x"}])",
+              "Action  validation failed: 1 error occurred:\n\t* invalid name ''"));
+  for (const auto* name : {"a b", "a\\tb", "a\\nb", "a\\u0000b"})
+    CHECK(finds(R"([{"Name":")" + std::string{name} + R"(","Command":"x"}])", "* invalid name 'a"));
+  CHECK(finds(R"([{"Name":"a"}])",
+              "Action a validation failed: 1 error occurred:\n\t* command cannot be empty"));
+  const auto twice = errors_with(
+      R"([{"Name":"a","Command":"x"},{"Name":"a","Command":"y"},{"Name":"a","Command":"z"}])");
+  CHECK(twice.find("Action a defined multiple times") != std::string::npos);
+  CHECK(twice.find("multiple times") == twice.rfind("multiple times"));
+}
+
+TEST_CASE("ui: its description is no book") {
+  const auto errors_with = [](std::size_t bytes) {
+    auto job = small_job();
+    job["UI"] = object{{"Description", std::string(bytes, 'd')}};
+    return joined(errors_of(job));
+  };
+  CHECK(errors_with(1000) == "");
+  CHECK(errors_with(1001) == "UI description must be under 1000 characters, currently 1001\n");
+}
+
 TEST_CASE("system jobs: lists of wishes that are empty are none") {
   auto job = small_job();
   job["Type"] = "system";
