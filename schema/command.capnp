@@ -49,6 +49,14 @@ struct JobStability {
   stable @3 :Bool;
 }
 
+# Names a version of a job, or takes its name away. One that is not known any more needs none.
+struct JobVersionTagging {
+  namespace @0 :Text;
+  jobId @1 :Text;
+  version @2 :UInt64;
+  tag @3 :Job.JobVersionTag;           # null: it has none from now on
+}
+
 # New or changed evaluations, by id.
 struct EvalUpdate { evaluations @0 :List(Eval.Evaluation); }
 
@@ -420,5 +428,6 @@ struct Command {
     admissionPolicyDelete @61 :Text;
     variableLocking @62 :VariableLocking;
     rootKeyForcedDelete @63 :Text;        # what it has sealed or signed is lost; never the active one
+    jobVersionTagging @64 :JobVersionTagging;
   }
 }

@@ -84,6 +84,7 @@ constexpr std::pair<schema::Command::Which, std::string_view> measured_commands[
     {schema::Command::JOB_REGISTER, "register_job"},
     {schema::Command::JOB_DEREGISTER, "deregister_job"},
     {schema::Command::JOB_STABILITY, "apply_job_stability"},
+    {schema::Command::JOB_VERSION_TAGGING, "apply_job_version_tag"},
     {schema::Command::JOB_SCALE, "upsert_scaling_event"},
     {schema::Command::EVAL_UPDATE, "update_eval"},
     {schema::Command::EVAL_DELETE, "delete_eval"},

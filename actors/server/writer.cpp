@@ -30,6 +30,8 @@ std::optional<access::Target> target_of(schema::Command::Reader command) {
     return access::Target{view(command.getJobSubmission().getNamespace())};
   if (command.isJobStability())
     return access::Target{view(command.getJobStability().getNamespace())};
+  if (command.isJobVersionTagging())
+    return access::Target{view(command.getJobVersionTagging().getNamespace())};
   if (command.isServiceDelete() && command.getServiceDelete().getKeys().size() > 0)
     return access::Target{view(command.getServiceDelete().getKeys()[0].getNamespace())};
   if (!command.isVariableApply()) return {};

@@ -70,15 +70,30 @@ Result<int> run_job_eval(const std::vector<std::string>& arguments) {
   return command.end(eval_id);
 }
 
+namespace {
+
+/// The version that a number or a tag means.
+Result<std::uint64_t> version_named(JobCommand& command, const std::string& name) {
+  if (const auto number = nomad::whole_number<std::uint64_t>(name)) return *number;
+  const auto versions = NOMAD_TRY(command.api->get(command.path("versions")));
+  for (const auto& version : versions.view()["Versions"].items())
+    if (version["VersionTag"]["Name"].text() == name)
+      return static_cast<std::uint64_t>(version["Version"].number());
+  return mistake(fmt::format("version tag {} not found for job {}", name, command.id));
+}
+
+}  // namespace
+
 Result<int> run_job_revert(const std::vector<std::string>& arguments) {
-  JobCommand command{"job revert [options] <job> <version>", "Goes back to a version of a job."};
+  JobCommand command{"job revert [options] <job> <version|tag>",
+                     "Goes back to a version of a job, by its number or its tag."};
   command.add_detach();
   if (auto code = command.parse(arguments)) return *code;
   if (command.count() != 2)
-    return command.misuse("This command takes two arguments: <job> <version>");
-  const auto version
-      = NOMAD_TRY(whole_number(command.argument(1)).within("Failed to parse job-version flag"));
+    return command.misuse("This command takes two arguments: <job> <version|tag>");
   if (auto code = command.find()) return *code;
+  const auto version = NOMAD_TRY(
+      version_named(command, command.argument(1)).within("Error retrieving job versions"));
   auto answer
       = NOMAD_TRY(command.api
                       ->put(command.path("revert"),

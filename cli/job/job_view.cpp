@@ -1,5 +1,6 @@
 // job inspect, allocs, deployments, history: reading what is stored of a job.
 #include <algorithm>
+#include <functional>
 #include <iostream>
 
 #include <boost/json.hpp>
@@ -26,9 +27,12 @@ struct JobView : ApiCommand {
     output.add_to(*this);
   }
 
-  /// The exit code when the command ends here.
-  std::optional<int> start(const std::vector<std::string>& arguments) {
-    if (auto code = ApiCommand::start(arguments, one_word("<job>"))) return code;
+  /// The exit code when the command ends here, as for flags that `wrong` says something of.
+  std::optional<int> start(const std::vector<std::string>& arguments,
+                           const std::function<const char*()>& wrong = {}) {
+    if (auto code = parse(arguments, one_word("<job>"))) return code;
+    if (const auto* text = wrong ? wrong() : nullptr) return misuse(text);
+    if (const auto made = connect(); !made) return fail(made.error());
     auto found = find_job(*api, positional()[0]);
     if (!found) return fail(found.error());
     job = *found;
@@ -43,6 +47,24 @@ struct JobView : ApiCommand {
 std::string trimmed(std::string text) {
   while (text.ends_with('\n'))
     text.pop_back();
+  return text;
+}
+
+/// What is said of a version, with as much of it as is asked for.
+std::string version_text(const View& job, const View* change, bool full) {
+  Pairs block{{"Version", job["Version"].text()},
+              {"Stable", job["Stable"].text()},
+              {"Submit Date", clock_time(job["SubmitTime"].number())}};
+  const auto tag = job["VersionTag"];
+  const auto description = tag["Description"].text();
+  if (!tag.is_null()) block.emplace_back("Tag Name", tag["Name"].text());
+  if (!description.empty()) block.emplace_back("Tag Description", description);
+  auto text = pairs(block);
+  const auto width
+      = std::string_view{description.empty() ? "Submit Date" : "Tag Description"}.size();
+  if (change != nullptr && (*change)["Type"].text() != "None")
+    text += fmt::format("\n{:<{}} = \n{}", "Diff", width, trimmed(job_diff(*change, false)));
+  if (full) text += fmt::format("\n{:<{}} = JSON Job:\n{}", "Full", width, json_text(*job.raw()));
   return text;
 }
 
@@ -110,13 +132,25 @@ Result<int> run_job_deployments(const std::vector<std::string>& arguments) {
 
 Result<int> run_job_history(const std::vector<std::string>& arguments) {
   JobView command{"job history [options] <id>", "Shows the versions of a job, newest first."};
-  auto& diffs = command.flag("p", "Shows what each version changed.");
+  auto& diffs = command.flag(
+      "p", "Shows what each version changed, or how it differs from the one that is named.");
+  auto& diff_tag = command.option("diff-tag", "With -p: compares with the version of this tag.");
+  auto& diff_version = command.option<std::optional<std::int64_t>>(
+      "diff-version", "With -p: compares with this version.");
   auto& full = command.flag("full", "Prints the versions whole, as JSON.");
   auto& version = command.option<std::optional<std::int64_t>>("version", "Only this version.");
-  if (auto code = command.start(arguments)) return *code;
-  auto answer
-      = NOMAD_TRY(command.api->get(command.path("/versions"), {{"diffs", diffs ? "true" : "false"}})
-                      .within("Error retrieving job versions"));
+  if (auto code = command.start(arguments, [&]() -> const char* {
+        if (!diffs && (!diff_tag.empty() || diff_version))
+          return "-diff-tag and -diff-version can only be used with -p";
+        const bool both = !diff_tag.empty() && diff_version;
+        return both ? "-diff-tag and -diff-version are mutually exclusive" : nullptr;
+      }))
+    return *code;
+  Query query{{"diffs", diffs ? "true" : "false"}};
+  if (!diff_tag.empty()) query.emplace_back("diff_tag", diff_tag);
+  if (diff_version) query.emplace_back("diff_version", std::to_string(*diff_version));
+  auto answer = NOMAD_TRY(
+      command.api->get(command.path("/versions"), query).within("Error retrieving job versions"));
   const auto versions = answer.view()["Versions"].items();
   const auto changes = answer.view()["Diffs"].items();
   boost::json::array chosen;
@@ -126,12 +160,7 @@ Result<int> run_job_history(const std::vector<std::string>& arguments) {
     if (version && job["Version"].number() != *version) continue;
     chosen.push_back(as_printed(ApiShape::job, *job.raw()));
     if (!text.empty()) text += "\n\n";
-    text += pairs({{"Version", job["Version"].text()},
-                   {"Stable", job["Stable"].text()},
-                   {"Submit Date", clock_time(job["SubmitTime"].number())}});
-    if (diffs && i < changes.size())
-      text += "\nDiff        = \n" + trimmed(job_diff(changes[i], false));
-    if (full) text += "\nFull        = JSON Job:\n" + json_text(*job.raw());
+    text += version_text(job, i < changes.size() ? &changes[i] : nullptr, full);
   }
   if (chosen.empty()) return mistake("No matching job versions found");
   if (command.output.requested()) {

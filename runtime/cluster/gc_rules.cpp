@@ -169,12 +169,21 @@ bool may_forget(schema::Job::Reader job) {
   return view(job.getStatus()) == "dead" && (job.getStop() || is_batch(view(job.getType())));
 }
 
+/// Whether somebody has named a version of the job, so that it is kept.
+bool has_tag(Turn& turn, std::string_view ns, std::string_view id) {
+  const auto versions = turn.snapshot.job_versions(ns, id);
+  turn.spend(versions.size());
+  return std::ranges::any_of(versions,
+                             [](const auto& version) { return version->hasVersionTag(); });
+}
+
 /// A job goes with all of its evaluations and allocations, or with none of them.
 void choose_job(Turn& turn, const Object<schema::Job>& job) {
   const auto age = turn.age(turn.thresholds.job);
   if (!may_forget(*job) || !age.is_old(job->getSubmitTime())) return;
   const auto ns = view(job->getNamespace());
   const auto id = view(job->getId());
+  if (has_tag(turn, ns, id)) return;
   std::vector<std::string> evals;
   std::vector<std::string> allocs;
   for (const auto& entry : turn.snapshot.evals_by_job(ns, id)) {

@@ -45,6 +45,7 @@ struct Applier::Entries {
         on<&A::job_deregister, &C::getJobDeregister>(schema::Command::JOB_DEREGISTER,
                                                      "JobDeregistered"),
         on<&A::job_stability, &C::getJobStability>(schema::Command::JOB_STABILITY),
+        on<&A::job_version_tagging, &C::getJobVersionTagging>(schema::Command::JOB_VERSION_TAGGING),
         on<&A::job_submission, &C::getJobSubmission>(schema::Command::JOB_SUBMISSION),
         on<&A::eval_update, &C::getEvalUpdate>(schema::Command::EVAL_UPDATE, eval_event),
         on<&A::alloc_client_update, &C::getAllocClientUpdate>(schema::Command::ALLOC_CLIENT_UPDATE,

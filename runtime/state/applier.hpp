@@ -138,6 +138,7 @@ private:
   void job_register(schema::JobRegister::Reader command);
   void job_deregister(schema::JobDeregister::Reader command);
   void job_stability(schema::JobStability::Reader command);
+  void job_version_tagging(schema::JobVersionTagging::Reader command);
   void periodic_launch_register(schema::PeriodicLaunchRegister::Reader command);
   std::optional<Error> check_job(JobReader job) const;
   std::optional<Error> check_enforced(schema::JobRegister::Reader command,
@@ -150,6 +151,9 @@ private:
   void prune_versions(const std::string& key);
   void purge_job(const std::string& key);
   void set_stable(std::string_view ns, std::string_view id, std::uint64_t version, bool stable);
+  bool has_tag(const std::string& key) const;
+  template <class Change>
+  void change_version(const std::string& key, std::uint64_t version, Change change);
 
   void job_scale(schema::JobScale::Reader command);
   void put_scaling_event(schema::JobScale::Reader command);

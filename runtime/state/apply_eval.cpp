@@ -153,7 +153,8 @@ void Applier::jobs_reap(schema::JobsReap::Reader command) {
     const auto* found = t_.jobs.find(key);
     const auto* counts = t_.job_counts.find(key);
     const bool is_empty = counts == nullptr || counts->empty();
-    if (found != nullptr && is_empty && view((*found)->getStatus()) == "dead") purge_job(key);
+    const bool is_over = found != nullptr && is_empty && view((*found)->getStatus()) == "dead";
+    if (is_over && !has_tag(key)) purge_job(key);
   }
 }
 

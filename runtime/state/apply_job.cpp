@@ -2,7 +2,8 @@
 // events of scaling, and the sources that versions were registered from.
 //
 // `jobs` has the current version with its status; `job_versions` the newest six, among them the
-// newest stable one; `retained_jobs` those older (or of a removed job) that allocations still run.
+// newest stable one, and all that have a tag; `retained_jobs` those older (or of a removed job)
+// that allocations still run.
 #include <algorithm>
 #include <utility>
 
@@ -108,6 +109,7 @@ Object<schema::Job> Applier::put_job_spec(JobReader job,
     draft->setCreateIndex(index_);
     if (job.getParentId().size() == 0) draft->setVersion(0);  // a child has its parent's
   }
+  draft->disownVersionTag();  // it is of the version that this one is made of
   name_policies(*draft, existing, index_);
   const std::string_view before = existing ? view(existing->getStatus()) : std::string_view{};
   const std::string_view status = status_of(key, draft.reader(), false);
@@ -143,11 +145,12 @@ void Applier::drop_job_version(const Object<schema::Job>& job) {
   last_version_ = {};
 }
 
-/// Keeps the newest versions, and the newest stable one in place of the oldest of them.
+/// Keeps the newest versions, and the newest stable one in place of the oldest of them. Those that
+/// have a tag are kept besides.
 void Applier::prune_versions(const std::string& key) {
   std::vector<Object<schema::Job>> versions;  // oldest first
   for (const auto& entry : t_.job_versions.prefix(key + '\0'))
-    versions.push_back(entry.value());
+    if (!entry.value()->hasVersionTag()) versions.push_back(entry.value());
   if (versions.size() <= tracked_versions) return;
   std::reverse(versions.begin(), versions.end());
   const auto stable = std::find_if(versions.begin(), versions.end(),
@@ -210,7 +213,6 @@ void Applier::job_stability(schema::JobStability::Reader command) {
              command.getStable());
 }
 
-/// Marks a version; the current one only if that is it. An unknown version has been pruned.
 void Applier::set_stable(std::string_view ns,
                          std::string_view id,
                          std::uint64_t version,
@@ -218,8 +220,17 @@ void Applier::set_stable(std::string_view ns,
   const std::string key = join_key(ns, id);
   const auto* found = t_.job_versions.find(join_key(key, number_key(version)));
   if (found == nullptr || (*found)->getStable() == stable) return;
+  change_version(key, version, [stable](schema::Job::Builder job) { job.setStable(stable); });
+}
+
+/// Changes what is noted of a version; of the current job only if that is it. An unknown version
+/// has been pruned.
+template <class Change>
+void Applier::change_version(const std::string& key, std::uint64_t version, Change change) {
+  const auto* found = t_.job_versions.find(join_key(key, number_key(version)));
+  if (found == nullptr) return;
   Draft<schema::Job> marked{**found};
-  marked->setStable(stable);
+  change(*marked);
   marked->setModifyIndex(index_);
   const auto* current = t_.jobs.find(key);
   const bool is_current = current != nullptr && (*current)->getVersion() == version;
@@ -227,9 +238,27 @@ void Applier::set_stable(std::string_view ns,
   put_job_version(marked.freeze());
   if (!is_current) return;
   Draft<schema::Job> job{**current};
-  job->setStable(stable);
+  change(*job);
   job->setModifyIndex(index_);
   put<kind::Jobs>(job.freeze());
+}
+
+void Applier::job_version_tagging(schema::JobVersionTagging::Reader command) {
+  const std::string key = join_key(view(command.getNamespace()), view(command.getJobId()));
+  change_version(key, command.getVersion(), [command](schema::Job::Builder job) {
+    if (command.hasTag())
+      job.setVersionTag(command.getTag());
+    else
+      job.disownVersionTag();
+  });
+  if (!command.hasTag()) prune_versions(key);
+}
+
+/// Whether somebody has named a version of the job.
+bool Applier::has_tag(const std::string& key) const {
+  for (const auto& entry : t_.job_versions.prefix(key + '\0'))
+    if (entry.value()->hasVersionTag()) return true;
+  return false;
 }
 
 /// A registration that is refused leaves no event.

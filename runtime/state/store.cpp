@@ -80,7 +80,7 @@ std::uint32_t first_writer(Table table) {
 }
 
 /// Releases before variableLocking would pass over these parts of rows, those before
-/// rootKeyForcedDelete over the last.
+/// rootKeyForcedDelete over an admission policy's, and those before jobVersionTagging over tags.
 bool is_new(schema::Variable::Reader row) {
   return row.hasLock();
 }
@@ -91,6 +91,10 @@ bool is_new(schema::RootKey::Reader row) {
 
 bool is_new(schema::AdmissionPolicy::Reader row) {
   return row.getHasHead();
+}
+
+bool is_new(schema::Job::Reader row) {
+  return row.hasVersionTag();
 }
 
 /// One that cannot be read is refused where the rows are put together.
@@ -108,6 +112,8 @@ std::uint32_t kind_of_row(Table table, capnp::Data::Reader value) {
     return std::max<std::uint32_t>(kind, schema::Command::VARIABLE_LOCKING);
   if (table == Table::admission_policies && is_new_row<schema::AdmissionPolicy>(value))
     return schema::Command::ROOT_KEY_FORCED_DELETE;
+  if (table == Table::job_versions && is_new_row<schema::Job>(value))
+    return schema::Command::JOB_VERSION_TAGGING;
   return kind;
 }
 

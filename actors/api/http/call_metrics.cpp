@@ -25,6 +25,8 @@ constexpr std::pair<std::string_view, std::string_view> measured[] = {
     {"PUT /v1/job/*/scale", "nomad.job.scale"},
     {"GET /v1/job/*/services", "nomad.job.get_service_registrations"},
     {"GET /v1/job/*/submission", "nomad.job.get_job_submission"},
+    {"PUT /v1/job/*/tag", "nomad.job.tag_version"},
+    {"DELETE /v1/job/*/tag", "nomad.job.tag_version"},
     {"GET /v1/job/*", "nomad.job.get_job"},
     {"PUT /v1/job/*", "nomad.job.register"},
     {"DELETE /v1/job/*", "nomad.job.deregister"},

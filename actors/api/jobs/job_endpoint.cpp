@@ -5,8 +5,6 @@
 #include <charconv>
 #include <optional>
 
-#include <boost/json.hpp>
-
 #include "actors/api/allocs/alloc_endpoint.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
@@ -14,7 +12,6 @@
 #include "actors/api/http/routes.hpp"
 #include "actors/api/jobs/incoming_job.hpp"
 #include "actors/api/jobs/job_logs.hpp"
-#include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/object/job_kind.hpp"
 #include "runtime/state/map/ascending_lookups.hpp"
 
@@ -252,49 +249,6 @@ Outcome job_services(Call& call) {
       });
 }
 
-/// The differences from each version to the next newer one, newest first.
-Result<std::string> diffs_of(const std::vector<JobRef>& versions) {
-  std::string out = "[";
-  for (std::size_t i = 0; i + 1 < versions.size(); ++i) {
-    if (i != 0) out += ',';
-    const auto newer = NOMAD_TRY(parse_json(to_json(*versions[i])));
-    const auto older = NOMAD_TRY(parse_json(to_json(*versions[i + 1])));
-    const auto changes = jobspec::diff(&older.get_object(), &newer.get_object(), true);
-    out += changes ? boost::json::serialize(*changes) : "null";
-  }
-  return out + ']';
-}
-
-Outcome job_versions(Call& call) {
-  const bool with_diffs = NOMAD_TRY(bool_parameter(call.request(), "diffs"));
-  const auto& id = call.rest;
-  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
-    const auto index = [ns = options.ns, id](const View& snapshot) {
-      const auto all = snapshot.in(ns);
-      if (!all) return at_once;
-      const auto versions = (*all)->job_versions(ns, id);
-      return versions.empty() ? snapshot.index(Table::job_versions)
-                              : versions.front()->getModifyIndex();
-    };
-    return Read{.watch = {state::watch_key(Table::job_versions, state::join_key(options.ns, id))},
-                .index = index,
-                .answer = [ns = options.ns, id, index, with_diffs](const View& snapshot) {
-                  const auto all = snapshot.in(ns);
-                  if (!all) return Answer::error(all.error());
-                  const auto versions = (*all)->job_versions(ns, id);
-                  if (versions.empty()) return Answer::error(not_found("job versions not found"));
-                  Result<std::string> diffs = std::string{"null"};
-                  if (with_diffs && versions.size() > 1) diffs = diffs_of(versions);
-                  if (!diffs) return Answer::error(diffs.error());
-                  JsonObject object;
-                  object.raw("Diffs") += *diffs;
-                  append_query_meta(object, index(snapshot), true);
-                  append_json_list(object.raw("Versions"), versions, append_whole);
-                  return Answer::json(object.take());
-                }};
-  });
-}
-
 /// What a version was registered from.
 Outcome job_submission(Call& call) {
   const auto text = call.request().parameter_or_empty("version");
@@ -406,6 +360,9 @@ void add_job_routes(Routes& routes, JobParts parts) {
          {Methods::write, Capability::scale_job, with(scale_job)}}},
        read("/services", job_services),
        read("/submission", job_submission),
+       {"/tag",
+        {{Methods::write, Capability::submit_job, tag_version},
+         {Methods::remove, Capability::submit_job, untag_version}}},
        {"/logs", {{Methods::get, Capability::read_logs, with_logs(job_logs), Where::server}}},
        {"",
         {{Methods::get, Capability::read_job, read_job},

@@ -28,6 +28,11 @@ Outcome force_periodic(Call& call);
 // job_scale_endpoint.cpp
 Outcome job_scale_status(Call& call);
 
+// job_version_endpoint.cpp
+Outcome job_versions(Call& call);
+Outcome tag_version(Call& call);
+Outcome untag_version(Call& call);
+
 // job_statuses_endpoint.cpp
 Outcome job_statuses(Call& call);
 

@@ -44,8 +44,15 @@ JobGrowth JobGrowth::of(const state::Snapshot& snapshot,
   const auto versions = snapshot.job_versions(ns, id);
   if (versions.empty()) return growth;
   growth.is_smaller = bytes <= bytes_of_version(snapshot, versions.front());
-  if (versions.size() >= state::tracked_versions)
-    growth.bytes -= std::min(bytes, bytes_of_version(snapshot, versions.back()));
+  std::size_t untagged = 0;
+  const Object<schema::Job>* oldest = nullptr;
+  for (const auto& version : versions) {
+    if (version->hasVersionTag()) continue;
+    ++untagged;
+    oldest = &version;
+  }
+  if (untagged >= state::tracked_versions)
+    growth.bytes -= std::min(bytes, bytes_of_version(snapshot, *oldest));
   return growth;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/jobs/version_tags.hpp"
 #include "runtime/cluster/node_commands.hpp"
 #include "runtime/cluster/scale_commands.hpp"
 #include "runtime/cluster/service_commands.hpp"
@@ -163,7 +164,7 @@ WriteRequest WriteWorld::draw_of_jobs() {
   const auto id = some_job();
   const bool flag = random_.chance(0.5);
   const auto number = random_.below(3);
-  switch (random_.below(6)) {
+  switch (random_.below(8)) {
     case 0:
       return request("deregister", chance, [=](const Snapshot& state, const EvalSeed& seed) {
         return cluster::decide_deregister(state, somebody_asks(), ns, id, flag, 0, seed);
@@ -189,6 +190,18 @@ WriteRequest WriteWorld::draw_of_jobs() {
                                            .group = flag ? "api" : "cache",
                                            .count = static_cast<std::int64_t>(number)};
         return cluster::decide_scale(state, somebody_asks(), wanted, 0, seed);
+      });
+    case 5:
+      return request("tag", chance, [=](const Snapshot& state, const EvalSeed& seed) {
+        const std::string name = flag ? "golden" : "silver";
+        const cluster::TagRequest wanted{
+            .ns = "default", .job_id = id, .name = name, .version = number};
+        return cluster::decide_tag_version(state, somebody_asks(), wanted, seed);
+      });
+    case 6:
+      return request("untag", chance, [=](const Snapshot& state, const EvalSeed&) {
+        return cluster::decide_untag_version(state, somebody_asks(), "default", id,
+                                             flag ? "golden" : "silver");
       });
     default:
       break;

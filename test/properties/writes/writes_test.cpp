@@ -24,7 +24,7 @@ TEST_CASE("writes: of two at once, one comes after the other") {
         "promote",       "health",         "drain",          "eligibility", "node evaluate",
         "purge",         "alloc stop",     "service delete", "namespace",   "namespace delete",
         "pool delete",   "pool",           "scheduler",      "variable",    "variable delete",
-        "held variable", "lock",           "release"}) {
+        "held variable", "lock",           "release",        "tag",         "untag"}) {
     CAPTURE(name);
     CHECK(counts.writes[name] > 0);
   }

@@ -380,6 +380,29 @@ TEST_CASE_FIXTURE(Garbage, "a job that was registered again while it was collect
   CHECK_FALSE(now().eval("eval"));
 }
 
+TEST_CASE_FIXTURE(Garbage, "a job stays as long as one of its versions has a tag") {
+  const auto tag = [this](bool has_tag) {
+    run([has_tag](auto command) {
+      auto body = command.initJobVersionTagging();
+      body.setNamespace("default");
+      body.setJobId("web");
+      if (has_tag) body.initTag().setName("golden");
+    });
+  };
+  register_job({.type = "batch"});
+  end_eval("eval", 1000, EvalStatus::COMPLETE, "batch");
+  const auto commands = collect_garbage(now(), GcThresholds::none(), 1000);
+  tag(true);
+  CHECK_FALSE(at(1'000'000).contains("job:default/web"));
+  // It was named after it had been chosen.
+  for (const auto& command : commands)
+    store.apply(++index, *command);
+  store.publish();
+  CHECK(now().job("default", "web"));
+  tag(false);
+  CHECK(at(1'000'000).contains("job:default/web"));
+}
+
 TEST_CASE_FIXTURE(Garbage, "jobs are looked for by themselves, and everything else without them") {
   register_job({.type = "batch"});
   end_eval("eval", 1000, EvalStatus::COMPLETE, "batch");

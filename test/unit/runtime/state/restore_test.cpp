@@ -125,6 +125,11 @@ TEST_CASE("restore: rows with parts that a release before passes over are of a l
   CHECK(kind_with(Table::admission_policies, policy.freeze().bytes())
         == static_cast<std::uint32_t>(schema::Command::ROOT_KEY_FORCED_DELETE));
   CHECK(kind_with(Table::jobs, key.freeze().bytes()) == usual);
+  Draft<schema::Job> job;
+  CHECK(kind_with(Table::job_versions, job.freeze().bytes()) == usual);
+  job->initVersionTag().setName("golden");
+  CHECK(kind_with(Table::job_versions, job.freeze().bytes())
+        == static_cast<std::uint32_t>(schema::Command::JOB_VERSION_TAGGING));
 
   // The same from another region.
   for (const bool has_head : {false, true}) {

@@ -20,8 +20,23 @@ Outcome enforce(StateFixture& state, Index wanted) {
 std::string versions(const StateFixture& state) {
   std::string joined;
   for (const auto& job : state.now().job_versions("default", "web"))
-    joined += std::to_string(job->getVersion()) + (job->getStable() ? "s " : " ");
+    joined += std::to_string(job->getVersion()) + (job->getStable() ? "s" : "")
+              + (job->hasVersionTag() ? "t " : " ");
   return joined;
+}
+
+/// Names a version of "web", or without a name takes its name away.
+Outcome tag(StateFixture& state, std::uint64_t version, const char* name) {
+  return state.run([&](auto command) {
+    auto body = command.initJobVersionTagging();
+    body.setNamespace("default");
+    body.setJobId("web");
+    body.setVersion(version);
+    if (name == nullptr) return;
+    auto tag = body.initTag();
+    tag.setName(name);
+    tag.setTaggedTime(7);
+  });
 }
 
 }  // namespace
@@ -105,6 +120,54 @@ TEST_CASE("Store: six versions are kept, the newest stable one among them") {
   CHECK(versions(state) == "6 5 4 3 2 0s ");
   state.register_job();
   CHECK(versions(state) == "7 6 5 4 3 0s ");
+}
+
+TEST_CASE("Store: versions with a tag are kept besides the six") {
+  StateFixture state;
+  state.register_job();
+  state.register_job();
+  tag(state, 0, "first");
+  for (int i = 0; i < 7; ++i)
+    state.register_job();
+  CHECK(versions(state) == "8 7 6 5 4 3 0t ");
+  const auto first = state.now().job_version("default", "web", 0);
+  CHECK(view(first->getVersionTag().getName()) == "first");
+  CHECK(first->getVersionTag().getTaggedTime() == 7);
+  tag(state, 0, nullptr);
+  CHECK(versions(state) == "8 7 6 5 4 3 ");
+  CHECK_FALSE(tag(state, 0, "gone").error);
+  CHECK(versions(state) == "8 7 6 5 4 3 ");
+}
+
+TEST_CASE("Store: a tag is of its version, and of none that is made of it") {
+  StateFixture state;
+  state.register_job();
+  tag(state, 0, "golden");
+  const auto job = state.now().job("default", "web");
+  CHECK(view(job->getVersionTag().getName()) == "golden");
+  CHECK(job->getModifyIndex() == state.index);
+  CHECK(state.now().job_version("default", "web", 0)->getModifyIndex() == state.index);
+  CHECK(job->getJobModifyIndex() < state.index);
+
+  state.deregister("web", false);
+  CHECK(versions(state) == "1 0t ");
+  CHECK_FALSE(state.now().job("default", "web")->hasVersionTag());
+  state.run([&](auto command) { command.initJobRegister().setJob(*job); });
+  CHECK(versions(state) == "2 1 0t ");
+}
+
+TEST_CASE("Store: a tag stays when its job's status changes, and when a state is restored") {
+  StateFixture state;
+  state.register_job();
+  tag(state, 0, "golden");
+  state.place({{}});
+  state.report("alloc", ClientStatus::RUNNING);
+  CHECK(state.job_status("web") == "running");
+  CHECK(state.now().job("default", "web")->hasVersionTag());
+
+  Store restored;
+  REQUIRE(restore_into(restored, state.now()).has_value());
+  CHECK(restored.snapshot().job_version("default", "web", 0)->hasVersionTag());
 }
 
 TEST_CASE("Store: marking an old version stable does not bring it back") {

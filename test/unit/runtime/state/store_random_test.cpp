@@ -97,7 +97,7 @@ private:
   }
 
   void draw_job(schema::Command::Builder command) {
-    switch (random_.below(3)) {
+    switch (random_.below(4)) {
       case 0: {
         auto body = command.initJobRegister();
         fill_job(body.initJob());
@@ -112,6 +112,14 @@ private:
         body.setJobId(text(name("job", 4)));
         body.setPurge(random_.chance(0.5));
         if (random_.chance(0.7)) fill_eval(body.initEvaluation());
+        return;
+      }
+      case 2: {
+        auto body = command.initJobVersionTagging();
+        body.setNamespace("default");
+        body.setJobId(text(name("job", 4)));
+        body.setVersion(random_.below(8));
+        if (random_.chance(0.6)) body.initTag().setName(text(name("tag", 3)));
         return;
       }
       default: {
