@@ -91,12 +91,16 @@ Result<std::string> find_job(Api& api, const std::string& id, const JobKind& kin
   return match["ID"].text();
 }
 
-Result<std::string> any_alloc_of_job(Api& api, const std::string& job) {
+Result<std::string> any_alloc_of_job(Api& api, const std::string& job, const std::string& group) {
   const auto allocs = NOMAD_TRY(
       api.get("/v1/job/" + segment(job) + "/allocations").within("Error querying job allocations"));
   for (const auto* wanted : {"running", ""})
     for (const auto& alloc : newest_first(allocs.view()))
-      if (*wanted == '\0' || alloc["ClientStatus"].text() == wanted) return alloc["ID"].text();
+      if ((group.empty() || alloc["TaskGroup"].text() == group)
+          && (*wanted == '\0' || alloc["ClientStatus"].text() == wanted))
+        return alloc["ID"].text();
+  if (!group.empty())
+    return mistake(fmt::format("No allocations found for group \"{}\" of job \"{}\"", group, job));
   return mistake(fmt::format("No allocations found for job \"{}\"", job));
 }
 

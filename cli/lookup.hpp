@@ -51,8 +51,11 @@ inline constexpr JobKind only_parameterized_jobs{"parameterized ", "Parameterize
 /// `api` go to its namespace.
 Result<std::string> find_job(Api& api, const std::string& id, const JobKind& kind = any_job);
 
-/// One running allocation of a job, for the commands that take -job.
-Result<std::string> any_alloc_of_job(Api& api, const std::string& job);
+/// One running allocation of a job, for the commands that take -job; of that group alone, if one is
+/// named.
+Result<std::string> any_alloc_of_job(Api& api,
+                                     const std::string& job,
+                                     const std::string& group = {});
 
 /// The body of a request that promotes groups of a deployment; all when none is named.
 boost::json::value promotion_of(const std::string& deployment_id,

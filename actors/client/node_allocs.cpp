@@ -20,6 +20,7 @@
 #include "runtime/base/overloaded.hpp"
 #include "runtime/host/host_usage_reader.hpp"
 #include "runtime/workload/client_status.hpp"
+#include "runtime/workload/node/task_action.hpp"
 
 namespace nomad::client {
 
@@ -440,14 +441,28 @@ client_api::AllocCounts NodeAllocs::counts() const {
 actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
   NOMAD_TRY(check_exec({msg.alloc_id, msg.task, msg.asking.who}));
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
+  if (!msg.action.empty()) NOMAD_TRY(find_action(msg));
   if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.
   log::info("client", "a command is asked for beside a task",
             {{"alloc", msg.alloc_id},
              {"task", msg.task},
+             {"action", msg.action},
              {"command", msg.command.command.front()},
              {"tty", msg.command.tty ? "true" : "false"}});
   return pass_on<client_api::ExecStarted>(msg);
+}
+
+/// Takes the command from the job.
+Result<> NodeAllocs::find_action(client_api::Exec& msg) const {
+  const auto* const entry = ledger_.find(msg.alloc_id);
+  if (!entry) return unknown(msg.alloc_id);
+  msg.command.command = NOMAD_TRY(workload::command_of_action({.alloc = *entry->alloc,
+                                                               .job = *entry->job,
+                                                               .job_id = msg.job_id,
+                                                               .task = msg.task,
+                                                               .action = msg.action}));
+  return {};
 }
 
 Result<> NodeAllocs::check_exec(const client_api::MayExec& msg) const {

@@ -166,6 +166,7 @@ private:
   }
 
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
+  Result<> find_action(client_api::Exec& msg) const;
   Result<> check_exec(const client_api::MayExec& msg) const;
   actor::Answer<client_api::ExecAllowed> may_exec(const client_api::MayExec& msg) const;
   bool is_isolated(const std::string& alloc_id, const std::string& task) const;

@@ -168,6 +168,9 @@ struct Exec {
   std::string task;
   host::ExecCommand command;
   access::Asking asking;
+  /// The action of the task whose command it is; empty: none, the command comes with this.
+  std::string action = {};
+  std::string job_id = {};  ///< Of an action: the job that its allocation must be of.
 };
 
 /// It runs, for as long as somebody holds the session.

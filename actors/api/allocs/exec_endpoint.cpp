@@ -1,5 +1,7 @@
 #include "actors/api/allocs/exec_endpoint.hpp"
 
+#include <utility>
+
 #include "actors/api/allocs/exec_session.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
@@ -53,10 +55,21 @@ Result<ExecRequest> exec_request_of(const Call& call) {
   return asked;
 }
 
-}  // namespace
+/// The allocation is the query's, and from here on what the call is about.
+Result<ExecRequest> action_request_of(Call& call) {
+  const auto& request = call.request();
+  ExecRequest asked;
+  asked.job_id = std::exchange(call.rest, std::string{request.parameter_or_empty("allocID")});
+  asked.alloc_id = call.rest;
+  asked.task = request.parameter_or_empty("task");
+  asked.action = request.parameter_or_empty("action");
+  asked.command.tty = NOMAD_TRY(flag_of(request, "tty"));
+  if (asked.action.empty()) return refused("action is not present");
+  return asked;
+}
 
-Outcome exec_alloc(Call& call, const ClientParts& parts) {
-  const auto asked = NOMAD_TRY(exec_request_of(call));
+/// Serves a session for `asked`, by the node of its allocation.
+Outcome begin_session(Call& call, const ClientParts& parts, const ExecRequest& asked) {
   if (auto refusal = refuse_handshake(call.request())) return std::move(*refusal);
   if (call.request().hops == 0) call.tell_failure = refuse_websocket;
   const bool comes_later = NOMAD_TRY(flag_of(call.request(), "ws_handshake"));
@@ -77,6 +90,18 @@ Outcome exec_alloc(Call& call, const ClientParts& parts) {
   else
     go_on(std::move(call));
   return later;
+}
+
+}  // namespace
+
+Outcome exec_alloc(Call& call, const ClientParts& parts) {
+  const auto asked = NOMAD_TRY(exec_request_of(call));
+  return begin_session(call, parts, asked);
+}
+
+Outcome run_action(Call& call, const ClientParts& parts) {
+  const auto asked = NOMAD_TRY(action_request_of(call));
+  return begin_session(call, parts, asked);
 }
 
 }  // namespace nomad::api

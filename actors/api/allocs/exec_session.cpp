@@ -96,11 +96,17 @@ private:
     log::info("http", "running a command beside a task",
               {{"alloc", request_.alloc_id},
                {"task", request_.task},
+               {"action", request_.action},
                {"command", words.empty() ? std::string_view{} : words.front()},
                {"peer", who_.describe()}});
     context_->asker.ask<ExecStarted>(
         client_,
-        Exec{request_.alloc_id, request_.task, request_.command, {who_, Capability::alloc_exec}},
+        Exec{request_.alloc_id,
+             request_.task,
+             request_.command,
+             {who_, Capability::alloc_exec},
+             request_.action,
+             request_.job_id},
         ask_timeout,
         turns_.callback([self = shared_from_this()](const Result<ExecStarted>& started) {
           self->run(started);

@@ -26,6 +26,8 @@ struct ExecRequest {
   std::string alloc_id;
   std::string task;
   host::ExecCommand command;
+  std::string action = {};  ///< Not empty: the command is the task's of that name.
+  std::string job_id = {};  ///< Of an action.
 };
 
 /// Answers `call`, a websocket's handshake that has been found right, of a caller with his rights,

@@ -25,6 +25,7 @@ constexpr std::pair<std::string_view, std::string_view> measured[] = {
     {"PUT /v1/job/*/scale", "nomad.job.scale"},
     {"GET /v1/job/*/services", "nomad.job.get_service_registrations"},
     {"GET /v1/job/*/submission", "nomad.job.get_job_submission"},
+    {"GET /v1/job/*/actions", "nomad.job.get_actions"},
     {"PUT /v1/job/*/tag", "nomad.job.tag_version"},
     {"DELETE /v1/job/*/tag", "nomad.job.tag_version"},
     {"GET /v1/job/*", "nomad.job.get_job"},

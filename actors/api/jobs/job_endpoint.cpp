@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "actors/api/allocs/alloc_endpoint.hpp"
+#include "actors/api/allocs/exec_endpoint.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
@@ -249,6 +250,41 @@ Outcome job_services(Call& call) {
       });
 }
 
+void append_action(std::string& out,
+                   schema::Action::Reader action,
+                   std::string_view group,
+                   std::string_view task) {
+  JsonObject object{out};
+  object.text("Name", view(action.getName())).text("Command", view(action.getCommand()));
+  if (action.hasArgs())
+    append_json_list(object.raw("Args"), action.getArgs(),
+                     [](std::string& to, auto word) { append_json_text(to, view(word)); });
+  else
+    object.null("Args");
+  object.text("TaskName", task).text("TaskGroupName", group);
+}
+
+/// What users may have run in the tasks of a job, in its order.
+std::string actions_of(schema::Job::Reader job) {
+  std::string out = "[";
+  for (const auto group : job.getTaskGroups())
+    for (const auto task : group.getTasks())
+      for (const auto action : task.getActions()) {
+        if (out.size() > 1) out += ',';
+        append_action(out, action, view(group.getName()), view(task.getName()));
+      }
+  return out + ']';
+}
+
+Outcome job_actions(Call& call) {
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
+    return read_row<Table::jobs>(
+        state::join_key(options.ns, call.rest), "job",
+        [ns = options.ns, id = call.rest](const View& snapshot) { return snapshot.job(ns, id); },
+        [](const View&, const auto& job) { return Answer::json(actions_of(*job)); });
+  });
+}
+
 /// What a version was registered from.
 Outcome job_submission(Call& call) {
   const auto text = call.request().parameter_or_empty("version");
@@ -320,6 +356,7 @@ Result<Read> job_list(const ReadOptions& options,
 
 void add_job_routes(Routes& routes, JobParts parts) {
   const auto with_logs = routes.with(JobLogsParts{.client = parts.client});
+  const auto with_client = routes.with(parts.client);
   const auto with = routes.with(std::move(parts));
   const auto read = [](std::string_view suffix, Handler run) {
     return Suffix{suffix, {{Methods::get, Capability::read_job, run}}};
@@ -360,6 +397,8 @@ void add_job_routes(Routes& routes, JobParts parts) {
          {Methods::write, Capability::scale_job, with(scale_job)}}},
        read("/services", job_services),
        read("/submission", job_submission),
+       read("/actions", job_actions),
+       {"/action", {{Methods::any, Capability::none, with_client(run_action), Where::agent}}},
        {"/tag",
         {{Methods::write, Capability::submit_job, tag_version},
          {Methods::remove, Capability::submit_job, untag_version}}},

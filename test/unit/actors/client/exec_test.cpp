@@ -165,6 +165,42 @@ TEST_CASE_FIXTURE(ExecFixture, "exec: what makes no sense is refused on the way"
   CHECK(asked.empty());
 }
 
+TEST_CASE_FIXTURE(ExecFixture, "exec: the command of an action is the job's") {
+  start();
+  Draft<schema::Job> draft{make_job({.tasks = {{.config = "{}", .driver = "able"}}})};
+  auto actions = draft->getTaskGroups()[0].getTasks()[0].initActions(2);
+  actions[0].setName("quit");
+  actions[0].setCommand("/bin/quit");
+  actions[1].setName("say");
+  actions[1].setCommand("/bin/echo");
+  actions[1].initArgs(1).set(0, "${NOMAD_TASK_NAME}");
+  const auto job = draft.freeze();
+  assign(make_alloc(job, 1), job);
+  const auto run = [this](const std::string& action, const std::string& task = "web",
+                          const std::string& job_id = "job", int alloc = 1) {
+    auto answer = ask<ExecStarted>(
+        client, Exec{alloc_id(alloc), task, {}, nomad::test::anybody(), action, job_id});
+    REQUIRE(answer->has_value());
+    return (*answer)->has_value() ? Error{} : (*answer)->error();
+  };
+  const auto refused = [](std::string what) {
+    return Error{Errc::invalid_argument, std::move(what)};
+  };
+
+  run("say");
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].command == std::vector<std::string>{"/bin/echo", "${NOMAD_TASK_NAME}"});
+  run("quit");
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[1].command == std::vector<std::string>{"/bin/quit"});
+  CHECK(run("gone") == refused("action gone not found in task web"));
+  CHECK(run("say", "nope") == refused("task nope not found in allocation " + alloc_id(1)));
+  CHECK(run("say", "web", "other") == refused("job other does not have allocation " + alloc_id(1)));
+  CHECK(run("say", "web", "job", 9)
+        == Error{Errc::not_found, "Unknown allocation \"" + alloc_id(9) + "\""});
+  CHECK(asked.size() == 2);
+}
+
 TEST_CASE_FIXTURE(ExecFixture, "exec: a client that forbids it says no more than that") {
   auto forbidding = options();
   forbidding.disable_remote_exec = true;

@@ -263,6 +263,47 @@ TEST_CASE("exec: what goes wrong later is told by the close") {
   CHECK(lost.next() == "close 1008 Unknown allocation \"" + own_alloc + '"');
 }
 
+TEST_CASE("exec: an action goes the same way, with its name in place of the command") {
+  ExecFixture fixture;
+  const auto action = [](const std::string& more) {
+    return "/v1/job/web/action?task=server&group=api&allocID=" + own_alloc + more;
+  };
+  Peer peer{fixture.address(), action("&action=say&tty=true&ws_handshake=true")};
+  peer.send(R"({"version":1,"auth_token":"secret"})");
+  {
+    const auto session = fixture.started();
+    const auto& asked = fixture.played->executed.at(0);
+    CHECK(asked.alloc_id == own_alloc);
+    CHECK(asked.task == "server");
+    CHECK(asked.action == "say");
+    CHECK(asked.job_id == "web");
+    CHECK(asked.command.command.empty());
+    CHECK(asked.command.tty);
+    session->events.exited({.exit_code = 3});
+  }
+  CHECK(peer.next() == R"({"exited":true,"result":{"exit_code":3}})");
+  CHECK(peer.next() == "close 1000 ");
+
+  Peer nameless{fixture.address(), action("")};
+  CHECK(nameless.head.starts_with("HTTP/1.1 400 "));
+  Peer lost{fixture.address(), "/v1/job/web/action?action=say&task=server&allocID=zzz"};
+  CHECK(lost.next() == "close 1008 alloc lookup failed: index error: UUID must be 36 characters");
+}
+
+TEST_CASE("exec: an action needs what a command needs") {
+  ExecFixture fixture{[](ApiOptions& options) { options.authenticator = test::a_only_rights(); }};
+  const auto target
+      = "/v1/job/web/action?action=say&task=server&namespace=a&ws_handshake=true&allocID="
+        + own_alloc;
+  Peer stranger{fixture.address(), target};
+  stranger.send(R"({"version":1,"auth_token":"a-only"})");
+  CHECK(stranger.next() == "close 1008 Permission denied");
+  CHECK(fixture.played->executed.empty());
+  Peer owner{fixture.address(), target};
+  owner.send(R"({"version":1,"auth_token":"owner"})");
+  fixture.started();
+}
+
 TEST_CASE("exec: with ws_handshake the first message brings the token") {
   ExecFixture fixture;
   const auto target = ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true");

@@ -25,6 +25,8 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/job/*/deployment", "read-job"},
     {"GET /v1/job/*/services", "read-job"},
     {"GET /v1/job/*/submission", "read-job"},
+    {"GET /v1/job/*/actions", "read-job"},
+    {"ANY /v1/job/*/action", ""},  // by its first message: exec_test.cpp
     {"PUT /v1/job/*/tag", "submit-job"},
     {"DELETE /v1/job/*/tag", "submit-job"},
     {"GET /v1/job/*/logs", "read-fs|read-logs"},

@@ -148,3 +148,13 @@ TEST_CASE_FIXTURE(Versions, "job versions: going back to one with a tag leaves t
   CHECK(job.at("Priority") == 10);
   CHECK_FALSE(job.as_object().contains("VersionTag"));
 }
+
+TEST_CASE_FIXTURE(Versions, "job actions: those of all tasks, with where they are") {
+  const auto actions = json("/v1/job/web/actions");
+  CHECK(texts_of(actions, "Name") == "say,quit");
+  CHECK(
+      json::serialize(actions.at(0))
+      == R"({"Name":"say","Command":"/bin/echo","Args":["hi"],"TaskName":"t","TaskGroupName":"g"})");
+  CHECK(actions.at(1).at("Args").is_null());
+  CHECK(refusal("GET", "/v1/job/gone/actions", "") == "404 job not found");
+}
