@@ -7,6 +7,17 @@ const markup = "<img src=x onerror=alert(1)>";
 
 const job = `job "evil<script>" {
   meta { note = "${markup}" }
+  ui {
+    description = "what it does ${markup}"
+    link {
+      label = "a script"
+      url   = "javascript:alert(1)"
+    }
+    link {
+      label = "the docs <b>"
+      url   = "https://docs.example/<>"
+    }
+  }
   group "g" {
     task "t" {
       driver = "raw_exec"
@@ -51,6 +62,19 @@ async function rows(agent, browser, check, alloc) {
     await page.getByRole("link", { name: "evil<script>" }).click();
     await page.getByRole("heading", { level: 1, name: "evil<script>" }).waitFor();
     await page.getByText(markup).first().waitFor();
+    await harmless();
+  });
+  await check("hostile: what a job's owner says, and where his links lead", async () => {
+    const said = page.getByRole("region", { name: "Description" });
+    await said.getByText(`what it does ${markup}`).waitFor();
+    assert.equal(await said.getByRole("link").count(), 1);
+    assert.equal(await said.getByRole("link", { name: "the docs <b>" }).getAttribute("href"), "https://docs.example/<>");
+    await harmless();
+  });
+  await check("hostile: a version's tag", async () => {
+    await fetch(`${agent.url}/v1/job/${encodeURIComponent("evil<script>")}/versions/${encodeURIComponent("<i>golden")}/tag`, { method: "PUT", body: '{"Latest":true}' });
+    await page.goTo(`/ui/jobs/${encodeURIComponent("evil<script>@default")}/versions`);
+    await page.getByText("<i>golden").waitFor();
     await harmless();
   });
   await check("hostile: lines of logs", async () => {

@@ -69,6 +69,7 @@ function Overview({ job, ...props }: JobProps & { job: Data<Job> }): JSX.Element
   const allocs = useAllocs(props);
   const value = job.value;
   return <>
+    {value?.UI ? <OfOwner ui={value.UI} /> : null}
     <WhyPanel {...props} />
     {value && allocs.value ? <Failing allocs={allocs.value} job={value} /> : null}
     <LatestDeployment {...props} />
@@ -81,6 +82,14 @@ function Overview({ job, ...props }: JobProps & { job: Data<Job> }): JSX.Element
       ["Schedule", value.Periodic ? `${value.Periodic.Spec} ${value.Periodic.TimeZone}` : undefined], ["Description", value.StatusDescription],
       ...Object.entries(value.Meta ?? {}).map(([name, text]): [string, ComponentChildren] => [name, text])]} /></section> : null}
   </>;
+}
+
+/** What the job's owner says of it. A link leads to a page, never to a script. */
+function OfOwner({ ui }: { ui: NonNullable<Job["UI"]> }): JSX.Element {
+  const links = (ui.Links ?? []).filter((one) => /^https?:\/\//i.test(one.Url));
+  return <section class="panel" aria-label="Description"><p>{ui.Description}</p>
+    {links.length === 0 ? null : <ul>{links.map((one, at) => <li key={at}><a href={one.Url} rel="noreferrer noopener" target="_blank">{one.Label || one.Url}</a></li>)}</ul>}
+  </section>;
 }
 
 /** Why a job is not whole: what its newest evaluations found no place for. */

@@ -66,6 +66,8 @@ export interface Job {
   ParameterizedJob?: { Payload: string; MetaRequired: string[] | null; MetaOptional: string[] | null } | null;
   ParentID?: string;
   JobModifyIndex: number;
+  UI?: { Description: string; Links: { Label: string; Url: string }[] | null } | null;
+  VersionTag?: { Name: string; Description: string } | null;
 }
 
 export interface TaskEvent {

@@ -39,7 +39,7 @@ export function VersionsTab({ path, ns, when, current }: JobProps & { current: n
   const [reverts, setReverts] = useState<number | null>(null);
   return <Panel title="Versions" data={versions} needs={`read-job in namespace ${ns}`}>{(value) => <>
     {(value.Versions ?? []).map((version, at) => <article class="card" key={version.Version} aria-label={`Version ${version.Version}`}>
-      <div class="actions"><h3>Version {version.Version}</h3>{version.Version === current ? <span>current</span> : null}{version.Stable ? <Status value="stable" /> : null}
+      <div class="actions"><h3>Version {version.Version}</h3>{version.Version === current ? <span>current</span> : null}{version.Stable ? <Status value="stable" /> : null}{version.VersionTag ? <b title={version.VersionTag.Description}>{version.VersionTag.Name}</b> : null}
         <Ago at={milliseconds(version.SubmitTime)} /><span class="grow" />
         {version.Version === current ? null : <button type="button" disabled={whyNot !== undefined} title={whyNot} onClick={() => setReverts(version.Version)}>Revert to {version.Version}</button>}</div>
       {value.Diffs?.[at] ? <DiffView diff={value.Diffs[at]} /> : <p class="faint">The first version that is kept.</p>}
