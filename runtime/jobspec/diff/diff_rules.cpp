@@ -123,6 +123,8 @@ constexpr ObjectRule template_rule{template_children};
 
 constexpr ChildRule action_children[] = {{"Args", Compare::text_set, "Args"}};
 constexpr ObjectRule action_rule{action_children};
+constexpr ChildRule schedule_children[] = {{"Cron", Compare::fields, "Cron", &plain_rule}};
+constexpr ObjectRule schedule_rule{schedule_children};
 
 constexpr ChildRule task_children[] = {
     {"Constraints", Compare::field_set, "Constraint", &plain_rule},
@@ -138,6 +140,7 @@ constexpr ChildRule task_children[] = {
     {"Identity", Compare::object, "Identity", &identity_rule},
     {"Identities", Compare::by_key, "Identity", &named_identity_rule},
     {"Actions", Compare::in_order, "Action", &action_rule},
+    {"Schedule", Compare::object, "Schedule", &schedule_rule},
 };
 constexpr Names task_ignored[] = {"Name"};
 
@@ -154,6 +157,7 @@ constexpr ChildRule volume_children[] = {
 };
 constexpr ObjectRule volume_rule{volume_children};
 
+constexpr ObjectRule disconnect_rule{.shows_nullable = true};
 constexpr ChildRule group_children[] = {
     {"Constraints", Compare::field_set, "Constraint", &plain_rule},
     {"Affinities", Compare::field_set, "Affinity", &plain_rule},
@@ -163,6 +167,7 @@ constexpr ChildRule group_children[] = {
     {"Consul", Compare::fields, "Consul", &plain_rule},
     {"Update", Compare::fields, "Update", &update_rule},
     {"Migrate", Compare::fields, "Migrate", &plain_rule, true},
+    {"Disconnect", Compare::object, "Disconnect", &disconnect_rule},
     {"Networks", Compare::networks, "Network", &network_rule},
     {"Scaling", Compare::object, "Scaling", &scaling_rule},
     {"Services", Compare::services, "Service", &service_rule},

@@ -61,6 +61,8 @@ struct ObjectRule {
   std::span<const std::string_view> ignored{};
   /// The members that identify an object in a list; by_key only.
   std::span<const std::string_view> key{};
+  /// Single values that may be null are shown, too, where they are not.
+  bool shows_nullable = false;
 };
 
 /// A rule, and the type of the objects that it is about.

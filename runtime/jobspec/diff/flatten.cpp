@@ -110,8 +110,10 @@ Flat flatten_fields(const object* from, TypedRule typed) {
   Flat out;
   if (from == nullptr) return out;
   for (const Field& field : typed.type.fields) {
-    if (field.has(Trait::api_only | Trait::pointer | Trait::bookkeeping)) continue;
+    if (field.has(Trait::api_only | Trait::bookkeeping)) continue;
     const value* member = from->if_contains(field.json);
+    const bool is_shown = typed.rule.shows_nullable && member != nullptr && !member->is_null();
+    if (field.has(Trait::pointer) && !is_shown) continue;
     if (field.is_single()) {
       auto text = text_of_field(field, member);
       // What is left out of answers where nobody asked for it is no news either.
