@@ -13,7 +13,7 @@ constexpr Names update_ignored[] = {"Stagger"};
 constexpr ObjectRule update_rule{{}, true, update_ignored};
 
 // Networks and resources.
-constexpr Names dynamic_port_ignored[] = {"Value"};
+constexpr Names dynamic_port_ignored[] = {"Value", "IgnoreCollision"};
 constexpr ObjectRule dynamic_port_rule{{}, true, dynamic_port_ignored};
 constexpr ChildRule network_children[] = {
     {"ReservedPorts", Compare::static_ports, "Static Port", &plain_rule},

@@ -155,9 +155,10 @@ private:
     if (number == 0) return;
     const std::string_view network = port.text("HostNetwork");
     const auto key = std::pair{network.empty() ? "default" : network, number};
-    if (const auto found = statics_.find(key); found != statics_.end())
+    if (const auto found = statics_.find(key); found != statics_.end()) {
+      if (task == nullptr && port.flag("IgnoreCollision")) return;
       out_.add(fmt::format("Static port {} already reserved by {}", number, found->second));
-    else if (number > max_port)
+    } else if (number > max_port)
       out_.add(fmt::format("Port {} ({}) cannot be greater than {}", label, number, max_port));
     else
       statics_.emplace(key, task == nullptr ? fmt::format("taskgroup network:{}", label)
@@ -194,6 +195,10 @@ Mistakes check_networks(const DraftBlock& group) {
     each_port(network, [&](const DraftBlock& port) {
       ports.add(port, nullptr);
       check_mapping(port, out);
+      const std::string_view mode = network.text("Mode");
+      if (port.flag("IgnoreCollision") && !mode.empty() && mode != "host")
+        out.add(fmt::format("Port {} collision may not be ignored on non-host network mode {}",
+                            quote(port.text("Label")), quote(mode)));
     });
     const std::string_view hostname = network.text("Hostname");
     if (!hostname.empty() && hostname.find("${") == std::string_view::npos

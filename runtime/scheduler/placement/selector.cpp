@@ -468,6 +468,7 @@ void fill_port(schema::Port::Builder into, const AssignedPort& port) {
   into.setValue(port.value);
   into.setTo(port.to);
   into.setHostNetwork(text(port.host_network));
+  into.setIgnoreCollision(port.ignores_collision);
 }
 
 /// The network as the job asks for it, with what it was given.

@@ -36,7 +36,8 @@ std::string alias_of(schema::Port::Reader port, schema::Node::Reader node) {
 }
 
 AssignedPort describe_static(schema::Port::Reader port, std::string_view ip) {
-  return {view(port.getLabel()), view(port.getHostNetwork()), ip, port.getValue(), port.getTo()};
+  return {view(port.getLabel()), view(port.getHostNetwork()), ip, port.getValue(),
+          port.getTo(),          port.getIgnoreCollision()};
 }
 
 AssignedPort describe_dynamic(schema::Port::Reader port, std::string_view ip, Port value) {
@@ -115,14 +116,17 @@ Result<const NodeNetwork::Addresses*> NodeNetwork::addresses(std::string_view al
   return &known->second;
 }
 
-/// Only the alias's first address is looked at.
+/// Only the alias's first address is looked at. Who ignores collisions gets a port that others
+/// have, be it the node itself.
 Result<AssignedPort> NodeNetwork::assign_static(schema::Port::Reader port,
                                                 std::string_view alias,
                                                 const state::NodeUsage& usage) const {
   const auto candidates = NOMAD_TRY(addresses(alias));
   if (!is_valid(port.getValue())) return invalid_port(port.getValue());
   const auto ip = candidates->front();
-  if (is_taken(ip, static_cast<Port>(port.getValue()), usage)) return collision(port, ip, usage);
+  const bool taken
+      = !port.getIgnoreCollision() && is_taken(ip, static_cast<Port>(port.getValue()), usage);
+  if (taken) return collision(port, ip, usage);
   return describe_static(port, ip);
 }
 
@@ -163,6 +167,7 @@ std::vector<HostPort> NodeNetwork::static_ports(schema::NetworkResource::Reader 
                                                 schema::Node::Reader node) const {
   std::vector<HostPort> ports;
   for (const auto port : ask.getReservedPorts()) {
+    if (port.getIgnoreCollision()) continue;
     const auto found = addresses(alias_of(port, node));
     if (found) ports.push_back({(*found)->front(), port.getValue()});
   }

@@ -24,6 +24,7 @@ struct AssignedPort {
   std::string_view host_ip;
   std::int32_t value = 0;
   std::int32_t to = 0;
+  bool ignores_collision = false;  ///< Others of the node may have it, too.
 };
 
 /// What one network block of a group or task came to. Ports are in the order of the job.
@@ -74,7 +75,7 @@ public:
                                       std::vector<Port> offered,
                                       Random& random) const;
 
-  /// Where the static ports of a group's network block have to be.
+  /// Where the static ports of a group's network block have to be that it shares with nobody.
   std::vector<HostPort> static_ports(schema::NetworkResource::Reader ask,
                                      schema::Node::Reader node) const;
 

@@ -44,38 +44,62 @@ std::string not_away(std::string_view node_id,
     const auto stored = state.alloc(placed.row->id());
     if (stored && stored->alloc->client_status() == schema::ClientStatus::UNKNOWN) continue;
     const auto node = state.node(node_id);
-    if (!node || node->getStatus() != schema::NodeStatus::DISCONNECTED)
-      return "node is not disconnected any more";
+    if (!node || node->getStatus() != schema::NodeStatus::DISCONNECTED) return "node is not disconnected any more";
   }
   return {};
 }
 
+/// Whether the group's network says that others may have the port, too.
+bool is_shared_port(schema::AllocatedSharedResources::Reader shared, std::string_view label) {
+  for (const auto network : shared.getNetworks())
+    for (const auto port : network.getReservedPorts())
+      if (view(port.getLabel()) == label) return port.getIgnoreCollision();
+  return false;
+}
+
+/// Calls with the address, the port, and whether it is shared with whoever has it.
 template <class Function>
 void for_each_port(schema::AllocatedResources::Reader resources, Function&& function) {
   const auto shared = resources.getShared();
   for (const auto port : shared.getPorts())
-    function(view(port.getHostIp()), port.getValue());
+    function(view(port.getHostIp()), port.getValue(),
+             is_shared_port(shared, view(port.getLabel())));
   for (const auto entry : resources.getTasks()) {
     for (const auto network : entry.getValue().getNetworks()) {
       for (const auto port : network.getReservedPorts())
-        function(view(network.getIp()), port.getValue());
+        function(view(network.getIp()), port.getValue(), false);
       for (const auto port : network.getDynamicPorts())
-        function(view(network.getIp()), port.getValue());
+        function(view(network.getIp()), port.getValue(), false);
     }
   }
 }
 
-/// Why the row's ports can't be given out on top of `usage`; empty if they can.
+/// What is written anew keeps its ports, although others may have come to share them.
+std::set<std::pair<std::string_view, std::int32_t>> ports_held(const state::AllocRef& row) {
+  std::set<std::pair<std::string_view, std::int32_t>> held;
+  if (row)
+    for_each_port(row->alloc->resources(), [&held](std::string_view ip, std::int32_t value, bool) {
+      held.emplace(ip, value);
+    });
+  return held;
+}
+
+/// Why the row's ports can't be given out on top of `usage`; empty if they can. `before` is the
+/// stored row, if there is one.
 std::string port_collision(const state::NodeUsage& usage,
                            const NodeNetwork& network,
-                           AllocView row) {
+                           AllocView row,
+                           const state::AllocRef& before) {
   std::string reason;
+  const auto held = ports_held(before);
   std::set<std::pair<std::string_view, std::int32_t>> own;
-  for_each_port(row.resources(), [&](std::string_view ip, std::int32_t value) {
+  for_each_port(row.resources(), [&](std::string_view ip, std::int32_t value, bool is_shared) {
     const auto port = static_cast<Port>(value);
-    const bool taken = value < 0 || value > 65'535 || !own.emplace(ip, value).second
-                       || usage.port_taken(ip, port) || network.is_reserved(ip, port);
-    if (taken && reason.empty())
+    const bool is_port = value >= 0 && value <= 65'535;
+    const bool is_first = own.emplace(ip, value).second;
+    const bool is_free = !usage.port_taken(ip, port) && !network.is_reserved(ip, port);
+    const bool may_have = is_shared || (is_first && (is_free || held.contains({ip, value})));
+    if ((!is_port || !may_have) && reason.empty())
       reason = "reserved port collision: port " + std::to_string(value) + " already in use";
   });
   return reason;
@@ -83,7 +107,7 @@ std::string port_collision(const state::NodeUsage& usage,
 
 bool needs_network(AllocView row) {
   bool found = false;
-  for_each_port(row.resources(), [&](std::string_view, std::int32_t) { found = true; });
+  for_each_port(row.resources(), [&](std::string_view, std::int32_t, bool) { found = true; });
   Bandwidth asked;
   add_bandwidth(row.resources(), asked);
   return found || !asked.empty();
@@ -149,15 +173,17 @@ std::string check_fit(schema::Node::Reader node,
   std::optional<Result<NodeNetwork>> network;
   for (const auto& placed : changes.placements) {
     const auto row = *placed.row;
+    state::AllocRef existing;
     if (!placed.is_new) {
-      const auto existing = state.alloc(row.id());
+      existing = state.alloc(row.id());
       if (!existing || existing->client_terminal) continue;  // it uses nothing any more
       usage.remove(existing->demand, existing->alloc->resources());
     }
     if (needs_network(row)) {
       if (!network) network.emplace(NodeNetwork::make(node));
       if (network->has_error()) return network->error().what;
-      if (auto reason = port_collision(usage, **network, row); !reason.empty()) return reason;
+      if (auto reason = port_collision(usage, **network, row, existing); !reason.empty())
+        return reason;
     }
     usage.add(placed.demand, row.resources());
   }

@@ -89,15 +89,15 @@ bool same_fields(const ComparedFields& fields,
 // ---- what they can't say
 
 /// A port as far as it matters before it is given a value: a dynamic one is -1.
-using PortKey = std::tuple<std::string_view, std::int32_t, std::int32_t, std::string_view>;
+using PortKey = std::tuple<std::string_view, std::int32_t, std::int32_t, std::string_view, bool>;
 
 std::vector<PortKey> ports_of(schema::NetworkResource::Reader network) {
   std::vector<PortKey> ports;
   for (const auto port : network.getReservedPorts())
     ports.emplace_back(view(port.getLabel()), port.getValue(), port.getTo(),
-                       view(port.getHostNetwork()));
+                       view(port.getHostNetwork()), port.getIgnoreCollision());
   for (const auto port : network.getDynamicPorts())
-    ports.emplace_back(view(port.getLabel()), -1, port.getTo(), view(port.getHostNetwork()));
+    ports.emplace_back(view(port.getLabel()), -1, port.getTo(), view(port.getHostNetwork()), false);
   std::ranges::sort(ports);
   return ports;
 }

@@ -98,3 +98,40 @@ TEST_CASE("networks: reserved ports, aliases and a second address") {
   CHECK(NodeNetwork::make(node.reader()).error().what
         == "error parsing reserved_ports: invalid port range \"1-\"");
 }
+
+TEST_CASE("networks: who ignores collisions gets a static port that others have") {
+  Draft<schema::Node> node;
+  node->initReservedResources().initNetworks().setReservedHostPorts("22");
+  auto network = node->initNodeResources().initNodeNetworks(1)[0];
+  network.setMode("host");
+  network.initAddresses(1)[0].setAddress("10.0.0.1");
+  const auto made = NodeNetwork::make(node.reader());
+  REQUIRE(made.has_value());
+  Draft<schema::AllocatedResources> holder;
+  auto held = holder->initShared().initPorts(1)[0];
+  held.setValue(8080);
+  held.setHostIp("10.0.0.1");
+  state::NodeUsage usage;
+  usage.add({}, holder.reader());
+
+  Draft<schema::NetworkResource> request;
+  auto ports = request->initReservedPorts(2);
+  ports[0].setLabel("http");
+  ports[0].setValue(8080);
+  ports[0].setIgnoreCollision(true);
+  ports[1].setLabel("ssh");
+  ports[1].setValue(22);
+  ports[1].setIgnoreCollision(true);
+  Random random{1};
+  const auto given = made->assign(request.reader(), node.reader(), usage, random);
+  REQUIRE(given.has_value());
+  CHECK(given->static_ports.at(0).ignores_collision);
+  CHECK(given->static_ports.at(1).value == 22);
+  CHECK(made->static_ports(request.reader(), node.reader()).empty());  // nobody has to make room
+
+  ports[1].setIgnoreCollision(false);
+  const auto refused = made->assign(request.reader(), node.reader(), usage, random);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().what == "reserved port collision ssh=22");
+  CHECK(made->static_ports(request.reader(), node.reader()).size() == 1);
+}

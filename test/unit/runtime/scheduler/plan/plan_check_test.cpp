@@ -189,6 +189,37 @@ TEST_CASE_FIXTURE(CheckHarness, "a port that was given out meanwhile") {
   CHECK(reason(second) == "reserved port collision: port 8080 already in use");
 }
 
+TEST_CASE_FIXTURE(CheckHarness, "a port that is shared is no collision, then or later") {
+  add_node();
+  const auto fixed = [](bool is_shared, std::int64_t kill_timeout = 0) {
+    return [=](schema::Job::Builder job) {
+      auto group = job.getTaskGroups()[0];
+      auto port = group.initNetworks(1)[0].initReservedPorts(1)[0];
+      port.setLabel("http");
+      port.setValue(8080);
+      port.setIgnoreCollision(is_shared);
+      if (kill_timeout > 0) group.getTasks()[0].setKillTimeout(kill_timeout);
+    };
+  };
+  const auto first = plan_of(register_job(named("one", 1, fixed(false))));
+  const auto refused = plan_of(register_job(named("three", 1, fixed(false))));
+  CHECK(submit(first).is_full());
+  auto in_place = plan_of(register_job(named("one", 1, fixed(false, second))));
+  const auto shared = plan_of(register_job(named("two", 2, fixed(true))));
+  CHECK(submit(shared).is_full());
+  CHECK(reason(refused) == "reserved port collision: port 8080 already in use");
+  const auto rows = live("two");
+  REQUIRE(rows.size() == 2);
+  const auto networks = rows[0]->alloc->resources().getShared().getNetworks();
+  CHECK(networks[0].getReservedPorts()[0].getIgnoreCollision());
+
+  // Who was there first keeps it, whatever else the plan brings.
+  const auto other = plan_of(register_job(named("four", 1)));
+  const auto& placed = other.nodes.begin()->second.placements.at(0);
+  in_place.nodes.begin()->second.placements.push_back(placed);
+  CHECK(reason(in_place).empty());
+}
+
 TEST_CASE_FIXTURE(CheckHarness, "a partial commit is retried until nothing conflicts") {
   add_node();
   const auto big = plan_of(register_job(named("one", 6)));

@@ -80,6 +80,19 @@ TEST_CASE_FIXTURE(Harness, "a key that moves between levels of meta changes noth
   CHECK_FALSE(tasks_updated(*with_meta(true), *with_meta(false), "api"));
 }
 
+TEST_CASE_FIXTURE(Harness, "ports: whether a static one is shared counts") {
+  const auto with_port = [this](bool is_shared) {
+    return make_job(1, [is_shared](schema::Job::Builder job) {
+      auto port = job.getTaskGroups()[0].initNetworks(1)[0].initReservedPorts(1)[0];
+      port.setLabel("http");
+      port.setValue(8080);
+      port.setIgnoreCollision(is_shared);
+    });
+  };
+  CHECK(tasks_updated(*with_port(false), *with_port(true), "api"));
+  CHECK_FALSE(tasks_updated(*with_port(true), *with_port(true), "api"));
+}
+
 TEST_CASE_FIXTURE(Harness, "ports: values of dynamic ones do not count, labels do") {
   const auto with_port = [this](const char* label, int value) {
     return make_job(1, [&](schema::Job::Builder job) {
