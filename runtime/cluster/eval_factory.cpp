@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/object/disconnect.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
@@ -52,7 +53,7 @@ bool stops_without_servers(const state::AllocRow& row) {
   if (!row.job || view(row.job->getType()) != "service") return false;
   for (const auto group : row.job->getTaskGroups())
     if (view(group.getName()) == row.alloc->task_group())
-      return group.getStopAfterClientDisconnect().isValue();
+      return disconnect_rules(group).stop_on_client_after.has_value();
   return false;
 }
 

@@ -96,8 +96,8 @@ bool owes_reports(const state::Snapshot& snapshot, schema::Node::Reader node) {
 bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id, std::int64_t now) {
   for (const auto& item : snapshot.allocs_by_node(node_id)) {
     const scheduler::AllocEntry entry{item.value()};
-    if (!entry.row->terminal() && entry.row->job && scheduler::supports_disconnect(entry)
-        && !scheduler::is_expired(entry, now))
+    if (!entry.row->terminal() && entry.row->job && scheduler::disconnect_rules_of(entry).lost_after
+        && !scheduler::is_overdue(entry, now))
       return true;
   }
   return false;

@@ -102,7 +102,10 @@ private:
     }
     if (entry.alloc().wants_migration() && !entry.row->terminal())
       return diff_.migrate.push_back(&entry);
-    const bool supports = supports_disconnect(entry);
+    const auto rules = disconnect_rules_of(entry);
+    const bool supports = rules.tolerates_absence();
+    const bool is_forgotten = !rules.replaces && taint != nullptr && !*taint;
+    if (is_forgotten && !entry.row->terminal()) return diff_.lost.push_back(&entry);
     if (supports && is_expired(entry, attempt_.moment.now)) return diff_.lost.push_back(&entry);
     // Also on a node that is back: its client has not said yet what has become of it.
     if (supports && status == ClientStatus::UNKNOWN && alloc.desired_status() == DesiredStatus::RUN)
@@ -113,20 +116,24 @@ private:
       return changes ? diff_.update.push_back({&entry, group})
                      : diff_.reconnecting.push_back(&entry);
     }
-    if (taint != nullptr) return judge_tainted(entry, *taint, supports);
+    if (taint != nullptr) return judge_tainted(entry, *taint, rules);
     if (not_ready_.contains(node)) return ignore(entry);
     if (!ready_.contains(node)) return diff_.stop.push_back(&entry);
     if (is_outdated(entry)) return diff_.update.push_back({&entry, group});
     ignore(entry);
   }
 
-  void judge_tainted(const AllocEntry& entry, const Object<schema::Node>& node, bool supports) {
+  void judge_tainted(const AllocEntry& entry,
+                     const Object<schema::Node>& node,
+                     const DisconnectRules& rules) {
+    const bool runs = entry.alloc().client_status() == ClientStatus::RUNNING;
     if (is_gone(node)) {
+      if (!rules.replaces && runs && !entry.row->server_terminal)
+        return diff_.disconnecting.push_back(&entry);
       if (!entry.row->terminal()) diff_.lost.push_back(&entry);
       return;
     }
-    if (supports && node->getStatus() == schema::NodeStatus::DISCONNECTED
-        && entry.alloc().client_status() == ClientStatus::RUNNING)
+    if (rules.tolerates_absence() && node->getStatus() == schema::NodeStatus::DISCONNECTED && runs)
       return diff_.disconnecting.push_back(&entry);
     // Draining: the drainer will say so. Away for others' sake: it is lost once its node is down.
     ignore(entry);

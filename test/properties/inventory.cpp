@@ -309,10 +309,21 @@ void fill_reschedule(schema::ReschedulePolicy::Builder policy,
   policy.setInterval(600 * second);
 }
 
+/// An absence of so many seconds, said in the one form or the other.
+void tolerate(schema::TaskGroup::Builder group, std::int64_t seconds) {
+  if (seconds % 2 == 0) return group.initMaxClientDisconnect().setValue(seconds * second);
+  constexpr std::array strategies{"best_score", "longest_running", "keep_original",
+                                  "keep_replacement"};
+  auto block = group.initDisconnect();
+  block.initLostAfter().setValue(seconds * second);
+  block.initReplace().setValue(seconds % 5 != 0);
+  block.setReconcile(strategies[static_cast<std::size_t>(seconds / 2) % strategies.size()]);
+}
+
 /// How a group's allocations bear that their client is away.
 void fill_absence(schema::TaskGroup::Builder group, Random& random) {
   if (random.chance(0.4))
-    group.initMaxClientDisconnect().setValue(number(random, 30, 300) * second);
+    tolerate(group, number(random, 30, 300));
   else if (random.chance(0.2))
     group.initStopAfterClientDisconnect().setValue(60 * second);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/object/disconnect.hpp"
 #include "runtime/scheduler/reconcile/tasks_updated.hpp"
 #include "test/properties/checks.hpp"
 #include "test/properties/judge.hpp"
@@ -219,7 +220,7 @@ bool is_left_to_chance(const state::Snapshot& state, const std::string& job_id) 
     const auto alloc = *row.alloc;
     return alloc.client_status() == ClientStatus::FAILED
            && alloc.desired_status() == schema::DesiredStatus::RUN
-           && group_of(*row.job, alloc.task_group()).getMaxClientDisconnect().isValue();
+           && disconnect_rules(group_of(*row.job, alloc.task_group())).tolerates_absence();
   };
   // Batch work that was told to stop and ended well counts as done once it has ended: as in Nomad
   // what came for it until then is too much.

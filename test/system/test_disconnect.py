@@ -155,6 +155,38 @@ class AbsenceTest(DisconnectCase):
         self.assert_single("tolerated")
         self.assertEqual(len(self.cluster.allocs("tolerated")), 2)
 
+    def test_what_nothing_may_replace_is_awaited_on_a_node_that_is_down(self):
+        alloc, client = self.run_job("sole", Disconnect={"Replace": False})
+        shown = self.server.try_get("/v1/job/sole")["TaskGroups"][0]["Disconnect"]
+        self.assertEqual(shown, {"LostAfter": 0, "StopOnClientAfter": None, "Replace": False,
+                                 "Reconcile": "best_score"})
+        pid = self.pid(alloc)
+
+        self.pause(client)
+        self.wait_for_nodes(client.name, status="down")
+        self.wait_for_status(alloc, "unknown")
+        client.process.send_signal(signal.SIGCONT)
+        self.wait_for_nodes(client.name)
+        self.wait_for_status(alloc, "running")
+        self.assertTrue(is_alive(pid))
+        self.assert_single("sole")
+        self.assertEqual(len(self.cluster.allocs("sole")), 1)
+
+    def test_the_replacement_stays_if_the_group_says_so(self):
+        alloc, client = self.run_job("follower", Disconnect={
+            "LostAfter": 600 * SECOND, "Reconcile": "keep_replacement"})
+        pid = self.pid(alloc)
+        self.pause(client)
+        self.wait_for_status(alloc, "unknown")
+        other = self.wait_for("follower", "running", but=alloc)
+
+        client.process.send_signal(signal.SIGCONT)
+        self.wait_for_nodes(client.name)
+        self.wait_for_status(alloc, "complete")
+        self.assertFalse(is_alive(pid))
+        self.assertEqual(self.status_of(other), "running")
+        self.assert_single("follower")
+
     def test_who_is_away_for_longer_than_tolerated_is_lost(self):
         alloc, client = self.run_job("expired", MaxClientDisconnect=3 * SECOND)
         pid = self.pid(alloc)
@@ -235,7 +267,7 @@ class AbsenceTest(DisconnectCase):
         self.assertTrue(is_alive(pid))
 
     def test_stop_after_client_disconnect_ends_tasks_without_servers(self):
-        alloc, _ = self.run_job("impatient", StopAfterClientDisconnect=4 * SECOND)
+        alloc, _ = self.run_job("impatient", Disconnect={"StopOnClientAfter": 4 * SECOND})
         patient, _ = self.run_job("patient")
         pid = self.pid(alloc)
 

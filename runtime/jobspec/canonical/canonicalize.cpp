@@ -232,6 +232,11 @@ void fill_group_policies(DraftBlock& group, const JobDefaults& job) {
   fill_restart(group.child_or_new("RestartPolicy"), job.type);
 }
 
+void fill_disconnect(DraftBlock disconnect) {
+  disconnect.set_default("Replace", true);
+  disconnect.set_default_text("Reconcile", "best_score");
+}
+
 void fill_group(DraftBlock group, const JobDefaults& job) {
   DraftBlock scaling = group.child("Scaling");
   if (!group.has("Count") && scaling.has("Min")) group.set("Count", scaling.number("Min"));
@@ -244,6 +249,7 @@ void fill_group(DraftBlock group, const JobDefaults& job) {
   group.child_or_new("EphemeralDisk");
   group.child_or_new("Consul").set_default_text("Namespace", job.consul_namespace);
   fill_group_policies(group, job);
+  if (const DraftBlock disconnect = group.child("Disconnect")) fill_disconnect(disconnect);
 
   const std::string_view name = group.text("Name");
   const DraftBlock restart = group.child("RestartPolicy");

@@ -180,6 +180,7 @@ void store_group(DraftBlock& group, const JobFacts& job) {
   group.each("Services", [&](DraftBlock& service) {
     store_service(service, {job.name, job.job_namespace, name, std::nullopt});
   });
+  if (DraftBlock disconnect = group.child("Disconnect")) disconnect.set_default("LostAfter", 0);
   if (DraftBlock scaling = group.child("Scaling"))
     store_scaling(scaling, {job.id, job.job_namespace, name, std::nullopt}, group.number("Count"));
   group.remove_if("Volumes", is_unknown_volume);

@@ -1,4 +1,6 @@
 // Rules about groups: their policies, volumes and networks, and how their tasks go together.
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -13,13 +15,45 @@ namespace {
 constexpr std::int64_t max_port = 65'535;
 constexpr std::int64_t min_disk_mb = 10;
 
-void check_disconnect(const DraftBlock& group, Mistakes& out) {
-  if (!group.has("MaxClientDisconnect")) return;
-  if (group.has("StopAfterClientDisconnect"))
+/// Its own rules, of Nomad 1.8.
+Mistakes check_disconnect_block(const DraftBlock& block, std::string_view type) {
+  Mistakes out;
+  const bool stops = block.has("StopOnClientAfter");
+  if (block.number("StopOnClientAfter") < 0) out.add("stop_after cannot be a negative duration");
+  if (stops && type != "service" && type != "batch")
+    out.add("stop_after can only be used with service or batch job types");
+  if (block.number("LostAfter") < 0) out.add("lost_after cannot be a negative duration");
+  if (stops && block.number("LostAfter") != 0)
+    out.add("Disconnect cannot be configured with both lost_after and stop_after");
+  const std::string_view reconcile = block.text("Reconcile");
+  constexpr std::array<std::string_view, 5> known{"", "best_score", "longest_running",
+                                                  "keep_original", "keep_replacement"};
+  if (std::ranges::find(known, reconcile) == known.end())
+    out.add(fmt::format("reconcile option is invalid: {}", reconcile));
+  return out;
+}
+
+/// False: the block says what an older field says, and nothing more is looked at.
+bool check_disconnect(const DraftBlock& group, std::string_view type, Mistakes& out) {
+  const bool has_limit = group.has("MaxClientDisconnect");
+  if (has_limit && group.has("StopAfterClientDisconnect"))
     out.add(
         "Task group cannot be configured with both max_client_disconnect and "
         "stop_after_client_disconnect");
   if (group.number("MaxClientDisconnect") < 0) out.add("max_client_disconnect cannot be negative");
+  const DraftBlock block = group.child("Disconnect");
+  if (!block) return true;
+  if (group.number("MaxClientDisconnect") > 0 || (has_limit && block.number("LostAfter") > 0))
+    out.add("using both lost_after and max_client_disconnect is not allowed");
+  else if (group.has("StopAfterClientDisconnect"))
+    out.add("using both stop_after_client_disconnect and stop_on_client_after is not allowed");
+  else if (group.flag("PreventRescheduleOnLost"))
+    out.add("using both prevent_reschedule_on_lost and replace is not allowed");
+  else {
+    out.add_each(check_disconnect_block(block, type));
+    return true;
+  }
+  return false;
 }
 
 void check_policies(const DraftBlock& group, std::string_view type, Mistakes& out) {
@@ -251,7 +285,7 @@ Mistakes check_group(const DraftBlock& group,
     out.add("Task group name contains null character");
   if (group.number("Count") < 0) out.add("Task group count can't be negative");
   if (group.list("Tasks").empty()) out.add("Missing tasks for task group");
-  check_disconnect(group, out);
+  if (!check_disconnect(group, type, out)) return out;
   check_constraints(group, out);
   check_affinities(group, type == "system", out);
   check_policies(group, type, out);

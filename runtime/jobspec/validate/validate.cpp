@@ -105,6 +105,11 @@ void check_groups_together(const DraftBlock& job, std::string_view type, Mistake
           fmt::format("Job task group {} has count {}. Count cannot exceed 1 with system "
                       "scheduler",
                       name, count));
+    if (group.has("MaxClientDisconnect") && group.flag("PreventRescheduleOnLost")
+        && group.child("ReschedulePolicy").number("Attempts") > 0)
+      out.add(
+          "max_client_disconnect and prevent_reschedule_on_lost cannot be enabled when "
+          "rechedule.attempts > 0");
   });
 }
 

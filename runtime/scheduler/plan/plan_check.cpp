@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/object/disconnect.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/capacity.hpp"
 #include "runtime/scheduler/plan/network.hpp"
@@ -34,6 +35,14 @@ std::string outdated_row(std::string_view node_id,
   return {};
 }
 
+/// Whether it is awaited on a node that is down, too.
+bool is_awaited_for_ever(const state::AllocRow& row) {
+  if (!row.job) return false;
+  for (const auto group : row.job->getTaskGroups())
+    if (view(group.getName()) == row.alloc->task_group()) return !disconnect_rules(group).replaces;
+  return false;
+}
+
 /// Why allocations can't be taken for unknown: their client is back, or away for good. Empty if
 /// they can.
 std::string not_away(std::string_view node_id,
@@ -44,7 +53,11 @@ std::string not_away(std::string_view node_id,
     const auto stored = state.alloc(placed.row->id());
     if (stored && stored->alloc->client_status() == schema::ClientStatus::UNKNOWN) continue;
     const auto node = state.node(node_id);
-    if (!node || node->getStatus() != schema::NodeStatus::DISCONNECTED) return "node is not disconnected any more";
+    const bool may_be_down = stored && is_awaited_for_ever(*stored);
+    const bool is_away = node
+                         && (node->getStatus() == schema::NodeStatus::DISCONNECTED
+                             || (may_be_down && node->getStatus() == schema::NodeStatus::DOWN));
+    if (!is_away) return "node is not disconnected any more";
   }
   return {};
 }

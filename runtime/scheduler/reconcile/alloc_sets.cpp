@@ -122,9 +122,13 @@ bool is_of(const AllocEntry& alloc, const JobSpec& job) {
   return alloc.alloc().job_create_index() >= job.reader().getCreateIndex();
 }
 
-bool supports_disconnect(const AllocEntry& alloc) {
+DisconnectRules disconnect_rules_of(const AllocEntry& alloc) {
   const auto group = find_group(alloc.job(), alloc.alloc().task_group());
-  return group && group->getMaxClientDisconnect().isValue();
+  return group ? disconnect_rules(*group) : DisconnectRules{};
+}
+
+bool supports_disconnect(const AllocEntry& alloc) {
+  return disconnect_rules_of(alloc).tolerates_absence();
 }
 
 std::int64_t last_unknown(const AllocEntry& alloc) {
@@ -136,12 +140,15 @@ std::int64_t last_unknown(const AllocEntry& alloc) {
   return last;
 }
 
-bool is_expired(const AllocEntry& alloc, std::int64_t now) {
+bool is_overdue(const AllocEntry& alloc, std::int64_t now) {
   if (alloc.alloc().client_status() != ClientStatus::UNKNOWN) return false;
-  const auto group = find_group(alloc.job(), alloc.alloc().task_group());
-  if (!group || !group->getMaxClientDisconnect().isValue()) return false;
+  const auto limit = disconnect_rules_of(alloc).lost_after;
   const auto since = last_unknown(alloc);
-  return since != 0 && saturated_sum(since, group->getMaxClientDisconnect().getValue()) <= now;
+  return limit && since != 0 && saturated_sum(since, *limit) <= now;
+}
+
+bool is_expired(const AllocEntry& alloc, std::int64_t now) {
+  return is_overdue(alloc, now) && disconnect_rules_of(alloc).replaces;
 }
 
 bool needs_reconnect(const AllocEntry& alloc) {
@@ -181,7 +188,8 @@ AllocSet& classify(const AllocEntry& entry,
                    ByTaint& sets) {
   const auto alloc = entry.alloc();
   const auto status = alloc.client_status();
-  const bool supports = supports_disconnect(entry);
+  const auto rules = disconnect_rules_of(entry);
+  const bool supports = rules.tolerates_absence();
   const bool may_reconnect = status == ClientStatus::UNKNOWN || status == ClientStatus::RUNNING
                              || status == ClientStatus::FAILED;
   const bool reconnect = supports && may_reconnect && needs_reconnect(entry);
@@ -201,12 +209,15 @@ AllocSet& classify(const AllocEntry& entry,
     return supports && !finished ? sets.ignore : sets.untainted;
   if (entry.alloc().wants_migration()) return sets.migrate;
   if (supports && is_expired(entry, now)) return sets.lost;
+  // What would be awaited for ever is not once its node is forgotten.
+  if (!rules.replaces && node != tainted.end() && !node->second) return sets.lost;
   if (supports && status == ClientStatus::UNKNOWN && wanted) return sets.untainted;
   if (node == tainted.end()) {
     if (!reconnect) return sets.untainted;
     return is_expired(entry, now) ? sets.lost : sets.reconnecting;
   }
   const bool gone = !node->second || node->second->getStatus() == schema::NodeStatus::DOWN;
+  if (gone && !rules.replaces && status == ClientStatus::RUNNING) return sets.disconnecting;
   return gone ? sets.lost : sets.untainted;
 }
 
@@ -270,6 +281,11 @@ void place_candidate(const AllocEntry* entry, const RescheduleInput& input, ByRe
     sets.untainted.push_back(entry);
     return;
   }
+  const bool is_awaited = input.disconnecting || is_due_since_unknown(*entry, input);
+  if (is_awaited && !disconnect_rules_of(*entry).replaces) {
+    sets.untainted.push_back(entry);
+    return;
+  }
   const auto due = time_of(*entry, input);
   const bool own_followup = !input.eval_id.empty() && alloc.followup_eval_id() == input.eval_id;
   if (forced || (due.eligible && (own_followup || due.time - input.now <= reschedule_window))) {
@@ -313,9 +329,8 @@ std::vector<Delayed> delayed_by_client_stop(const AllocSet& lost, std::int64_t n
   for (const auto* entry : lost) {
     const auto alloc = entry->alloc();
     const auto group = find_group(entry->job(), alloc.task_group());
-    if (!group || !group->getStopAfterClientDisconnect().isValue()) continue;
-    const auto patience = group->getStopAfterClientDisconnect().getValue();
-    if (patience == 0) continue;
+    const auto patience = disconnect_rules_of(*entry).stop_on_client_after.value_or(0);
+    if (!group || patience == 0) continue;
     std::int64_t since = now;
     for (const auto state : alloc.alloc_states()) {
       if (view(state.getField()) != "client_status" || view(state.getValue()) != "lost") continue;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/object/disconnect.hpp"
 #include "runtime/scheduler/reconcile/reconcile.hpp"
 
 namespace nomad::scheduler {
@@ -32,13 +33,19 @@ bool is_older(const AllocEntry& alloc, const JobSpec& job);
 /// Of this incarnation of `job`, and not of one of its name that was purged.
 bool is_of(const AllocEntry& alloc, const JobSpec& job);
 
-/// Whether its group tolerates that its client is away for a while.
+/// What its group says, in the version of the job that it runs.
+DisconnectRules disconnect_rules_of(const AllocEntry& alloc);
+
+/// Whether its group tolerates that its client is away, for a while or for ever.
 bool supports_disconnect(const AllocEntry& alloc);
 
 /// When the client was last noticed to be away; 0 if never.
 std::int64_t last_unknown(const AllocEntry& alloc);
 
-/// Away for longer than its group tolerates.
+/// Away for longer than its group's `lost_after`; never if that says nothing.
+bool is_overdue(const AllocEntry& alloc, std::int64_t now);
+
+/// So long that it is lost, which what nothing may replace never is.
 bool is_expired(const AllocEntry& alloc, std::int64_t now);
 
 /// Whether it was ended to be moved, by a drain or an operator, before its work was done. Unlike in

@@ -5,6 +5,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/reconcile/reconnecting.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
@@ -28,28 +29,8 @@ std::size_t as_count(std::int64_t count) {
   return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
-std::optional<double> best_score(const AllocEntry& alloc) {
-  if (!alloc.row->metric) return std::nullopt;
-  std::optional<double> best;
-  for (const auto node : alloc.row->metric->getScoreMetaData())
-    best = best ? std::max(*best, node.getNormScore()) : node.getNormScore();
-  return best;
-}
-
 bool is_running(const AllocEntry& alloc) {
   return alloc.alloc().client_status() == ClientStatus::RUNNING;
-}
-
-/// Whether the replacement is kept rather than the original that came back. The original is
-/// preferred: it must be older, or worse placed and not the only one that runs.
-bool prefers_replacement(const AllocEntry& original, const AllocEntry& replacement) {
-  if (replacement.alloc().job_version() > original.alloc().job_version()
-      || replacement.alloc().job_create_index() > original.alloc().job_create_index())
-    return true;
-  const auto old_score = best_score(original);
-  const auto new_score = best_score(replacement);
-  const bool better = new_score && (!old_score || *new_score > *old_score);
-  return better && (is_running(replacement) || !is_running(original));
 }
 
 }  // namespace
@@ -296,15 +277,18 @@ void GroupReconciler::settle_disconnecting() {
 
   std::vector<Delayed> timeouts;
   for (const auto* alloc : disconnecting_) {
-    const auto group = find_group(alloc->job(), group_.name);  // of its version: is_expired
+    const auto rules = disconnect_rules_of(*alloc);      // of its version: is_expired
+    if (!rules.lost_after || !rules.replaces) continue;  // it is never lost
     const auto since = last_unknown(*alloc);
     const auto from = since != 0 ? since : input_.now;
-    timeouts.push_back({alloc, saturated_sum(from, group->getMaxClientDisconnect().getValue())});
+    timeouts.push_back({alloc, saturated_sum(from, *rules.lost_after)});
   }
   const auto ids = make_followups(std::move(timeouts), schema::EvalTrigger::MAX_DISCONNECT_TIMEOUT);
-  for (const auto& [alloc, id] : ids) {
-    context_.result.row_updates.push_back(
-        {alloc, ClientStatus::UNKNOWN, ClientStatus::UNKNOWN, alloc_unknown, id});
+  for (const auto* alloc : disconnecting_) {
+    const auto id = ids.find(alloc);
+    context_.result.row_updates.push_back({alloc, ClientStatus::UNKNOWN, ClientStatus::UNKNOWN,
+                                           alloc_unknown,
+                                           id == ids.end() ? std::string{} : id->second});
     context_.disconnected.insert(alloc);
   }
 }
@@ -318,6 +302,7 @@ bool GroupReconciler::must_stop_reconnecting(const AllocEntry& alloc) const {
 /// Their clients are back: of each and its replacement, one stays.
 void GroupReconciler::settle_reconnecting(const AllocSet& all) {
   std::set<const AllocEntry*> stopped;
+  const auto strategy = disconnect_rules(group_.group).reconcile;
   const auto stop = [&](const AllocEntry* alloc, std::string_view description,
                         std::optional<ClientStatus> status = {}) {
     if (stopped.insert(alloc).second)
@@ -338,7 +323,7 @@ void GroupReconciler::settle_reconnecting(const AllocSet& all) {
     while (replacement != nullptr && replacement->row->server_terminal)
       replacement = next_of(*replacement);
     if (replacement == nullptr || !contains(all, replacement)) continue;
-    if (prefers_replacement(*original, *replacement))
+    if (prefers_replacement(*original, *replacement, strategy))
       stop(original, alloc_not_needed);
     else if (replacement->alloc().client_status() != ClientStatus::FAILED)
       stop(replacement, alloc_reconnected);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/object/disconnect.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/client_status.hpp"
 
@@ -301,8 +302,9 @@ void AllocLedger::end_acknowledged(const std::vector<std::string>& alloc_ids) {
 void AllocLedger::watch_patience(const std::string& alloc_id, const Entry& entry, EventTime now) {
   const auto group = find_group(*entry.job, entry.alloc->task_group());
   heartbeat_stop_.forget(alloc_id);
-  if (!group || !group->getStopAfterClientDisconnect().isValue()) return;
-  const Nanoseconds patience{group->getStopAfterClientDisconnect().getValue()};
+  const auto limit = group ? disconnect_rules(*group).stop_on_client_after : std::nullopt;
+  if (!limit) return;
+  const Nanoseconds patience{*limit};
   if (patience <= Nanoseconds{0} || is_client_terminal(entry.status)) return;
   const bool tightens = !heartbeat_stop_.shortest() || patience < *heartbeat_stop_.shortest();
   heartbeat_stop_.watch(alloc_id, patience);

@@ -132,7 +132,13 @@ TEST_CASE_FIXTURE(FactoryHarness,
                   "a service that its client ended for want of servers is evaluated") {
   add_node();
   process(register_job(make_job(1, [](schema::Job::Builder job) {
-    job.getTaskGroups()[0].getStopAfterClientDisconnect().setValue(30 * second);
+    auto group = job.getTaskGroups()[0];
+    SUBCASE("of a field of the group") {
+      group.getStopAfterClientDisconnect().setValue(30 * second);
+    }
+    SUBCASE("of its disconnect block") {
+      group.initDisconnect().getStopOnClientAfter().setValue(30 * second);
+    }
   })));
   report_all_running();
   Draft<schema::Allocation> ended;

@@ -229,6 +229,34 @@ TEST_CASE_FIXTURE(NodeHarness,
 }
 
 TEST_CASE_FIXTURE(NodeHarness,
+                  "a lease that is over: down when only what nothing may replace outlives it") {
+  const auto id = add_node();
+  const auto row = run_web([](schema::Job::Builder job) {
+    job.getTaskGroups()[0].initDisconnect().getReplace().setValue(false);
+  });
+  auto missed = write(decide_missed_heartbeat(state(), id, draw()));
+  CHECK(status(id) == NodeStatus::DOWN);
+  CHECK_FALSE(missed.look_again);
+  process(evaluate(schema::EvalTrigger::NODE_UPDATE));
+  CHECK(state().alloc(row->alloc->id())->alloc->client_status() == ClientStatus::UNKNOWN);
+}
+
+TEST_CASE_FIXTURE(NodeHarness, "a lease that is over: the disconnect block says for how long") {
+  const auto id = add_node();
+  run_web([](schema::Job::Builder job) {
+    auto block = job.getTaskGroups()[0].initDisconnect();
+    block.getLostAfter().setValue(3600 * second);
+    block.getReplace().setValue(false);
+  });
+  CHECK(write(decide_missed_heartbeat(state(), id, draw())).look_again);
+  CHECK(status(id) == NodeStatus::DISCONNECTED);
+  process(evaluate(schema::EvalTrigger::NODE_UPDATE));
+  now += 3601 * second;
+  CHECK_FALSE(write(decide_missed_heartbeat(state(), id, draw())).look_again);
+  CHECK(status(id) == NodeStatus::DOWN);
+}
+
+TEST_CASE_FIXTURE(NodeHarness,
                   "eligibility: a change is written once, with an evaluation to gain") {
   const auto id = add_node();
   run_web();

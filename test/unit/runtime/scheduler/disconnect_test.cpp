@@ -371,3 +371,112 @@ TEST_CASE_FIXTURE(Harness,
   CHECK(plans.empty());
   CHECK(allocs().size() == 1);
 }
+
+namespace {
+
+/// A group whose allocations nothing may replace while their client is away.
+struct SoleAllocation : Disconnection {
+  Object<schema::Job> sole(std::int64_t lost_after = 0) {
+    return make_job(1, [lost_after](schema::Job::Builder draft) {
+      auto block = draft.getTaskGroups()[0].initDisconnect();
+      block.getLostAfter().setValue(lost_after);
+      block.getReplace().setValue(false);
+    });
+  }
+
+  void becomes(NodeStatus status) {
+    set_status(home, status);
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SoleAllocation,
+                  "no replacement: it is unknown on a node that is down, until it is back") {
+  run_one(sole());
+  becomes(NodeStatus::DOWN);
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+  CHECK_FALSE(now_of(original)->server_terminal);
+  CHECK_FALSE(replacement());
+  CHECK(waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT).empty());
+  CHECK(waiting(EvalTrigger::ALLOC_FAILURE).empty());
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+
+  now += 100'000 * second;
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+  reconnect();
+  CHECK(status_of(original) == ClientStatus::RUNNING);
+  CHECK(allocs().size() == 1);
+  becomes(NodeStatus::DOWN);
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+}
+
+TEST_CASE_FIXTURE(SoleAllocation, "no replacement: prevent_reschedule_on_lost says so, too") {
+  run_one(make_job(1, [](schema::Job::Builder draft) {
+    draft.getTaskGroups()[0].setPreventRescheduleOnLost(true);
+  }));
+  becomes(NodeStatus::DOWN);
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+  CHECK_FALSE(replacement());
+}
+
+TEST_CASE_FIXTURE(SoleAllocation, "no replacement: none comes when the time to wait is over") {
+  run_one(sole(tolerated));
+  disconnect();
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+  CHECK(waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT).empty());
+  now += tolerated;
+  becomes(NodeStatus::DOWN);
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+  CHECK_FALSE(replacement());
+  reconnect();
+  CHECK(status_of(original) == ClientStatus::RUNNING);
+}
+
+TEST_CASE_FIXTURE(SoleAllocation, "no replacement: somebody stops it, and another comes") {
+  run_one(sole());
+  becomes(NodeStatus::DOWN);
+  apply([this](schema::Command::Builder command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId(text(original->alloc->id()));
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  process(evaluate(EvalTrigger::ALLOC_STOP));
+  CHECK(now_of(original)->server_terminal);
+  REQUIRE(replacement());
+  CHECK(replacement()->alloc->node_id() == other);
+}
+
+TEST_CASE_FIXTURE(SoleAllocation, "no replacement: what had not begun is lost and replaced") {
+  job = sole();
+  home = add_node();
+  process(register_job(job));
+  original = live().at(0);
+  other = add_node();
+  becomes(NodeStatus::DOWN);
+  CHECK(status_of(original) == ClientStatus::LOST);
+  CHECK(replacement());
+}
+
+TEST_CASE_FIXTURE(SoleAllocation, "no replacement: what failed while it was away is replaced") {
+  run_one(sole());
+  becomes(NodeStatus::DOWN);
+  reconnect(ClientStatus::FAILED);
+  CHECK(now_of(original)->server_terminal);
+  CHECK(live().size() == 1);
+}
+
+TEST_CASE_FIXTURE(
+    Disconnection,
+    "a plan makes nothing unknown on a node that is down unless it is awaited for ever") {
+  run_one(tolerant(1));
+  set_status(home, NodeStatus::DISCONNECTED);
+  auto scheduler = make_scheduler(evaluate(EvalTrigger::NODE_UPDATE), seed++);
+  const auto step = scheduler->start({state(), now, nullptr});
+  REQUIRE(step.plan);
+  set_status(home, NodeStatus::DOWN);
+  CHECK(check_plan(*step.plan, state(), "global").rejected_nodes.contains(home));
+}

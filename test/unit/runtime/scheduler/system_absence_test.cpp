@@ -205,3 +205,21 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: a group of which nothing is placed wai
   CHECK(live().empty());
   CHECK(eval->getQueuedAllocations()[0].getValue() == 1);
 }
+
+TEST_CASE_FIXTURE(SystemAbsence,
+                  "system: what nothing may replace is awaited on a node that is down") {
+  Draft<schema::Job> sole{everywhere("api", false)};
+  sole->getTaskGroups()[0].initDisconnect().getReplace().setValue(false);
+  run_one(sole.freeze());
+  becomes(NodeStatus::DOWN);
+  CHECK(only().client_status() == ClientStatus::UNKNOWN);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+
+  set_status(node, NodeStatus::INITIALIZING);
+  report(allocs().at(0), ClientStatus::RUNNING);
+  becomes(NodeStatus::READY);
+  CHECK(only().client_status() == ClientStatus::RUNNING);
+  CHECK(last_noted() == "running");
+  CHECK(allocs().size() == 1);
+}

@@ -54,6 +54,33 @@ std::string repeated(std::string_view text, int times) {
 
 }  // namespace
 
+TEST_CASE("a group says by a block what becomes of it while its client is away") {
+  const auto job = job_of(R"(job "j" {
+  group "g" {
+    prevent_reschedule_on_lost = true
+    disconnect {
+      lost_after           = "6h"
+      stop_on_client_after = "1m"
+      replace              = false
+      reconcile            = "keep_original"
+    }
+    network {
+      port "p" {
+        static           = 80
+        ignore_collision = true
+      }
+    }
+  }
+}
+)");
+  const auto& group = job.at("TaskGroups").at(0);
+  CHECK(group.at("PreventRescheduleOnLost") == true);
+  CHECK(to_text(group.at("Disconnect"))
+        == R"({"LostAfter":21600000000000,"Reconcile":"keep_original",)"
+           R"("Replace":false,"StopOnClientAfter":60000000000})");
+  CHECK(group.at("Networks").at(0).at("ReservedPorts").at(0).at("IgnoreCollision") == true);
+}
+
 TEST_CASE("the job's label is its id and name") {
   const auto job = job_of("job \"j\" {}");
   CHECK(job.at("ID") == "j");

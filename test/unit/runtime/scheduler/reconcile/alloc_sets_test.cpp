@@ -20,6 +20,15 @@ struct Sorting : Harness {
   Object<schema::Job> tolerant = make_job(1, [](schema::Job::Builder job) {
     job.getTaskGroups()[0].getMaxClientDisconnect().setValue(absence);
   });
+  /// Nothing comes in the place of its allocations.
+  Object<schema::Job> sole = make_job(1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].initDisconnect().getReplace().setValue(false);
+  });
+  Object<schema::Job> sole_for_a_while = make_job(1, [](schema::Job::Builder job) {
+    auto block = job.getTaskGroups()[0].initDisconnect();
+    block.getLostAfter().setValue(absence);
+    block.getReplace().setValue(false);
+  });
   TaintedNodes tainted;
 
   /// An allocation of `job` that runs on the node "n".
@@ -169,6 +178,49 @@ TEST_CASE_FIXTURE(Sorting, "an absence is over when all of what is tolerated has
   CHECK_FALSE(gone_for(absence, ClientStatus::RUNNING));
   CHECK_FALSE(is_expired(entry(plain, away(ClientStatus::UNKNOWN, now - absence)), now));
   CHECK_FALSE(is_expired(entry(tolerant, with(ClientStatus::UNKNOWN)), now));
+}
+
+TEST_CASE_FIXTURE(Sorting, "what nothing may replace is overdue, but never lost") {
+  const auto gone = away(ClientStatus::UNKNOWN, now - absence);
+  CHECK(is_overdue(entry(sole_for_a_while, gone), now));
+  CHECK_FALSE(is_expired(entry(sole_for_a_while, gone), now));
+  CHECK_FALSE(is_overdue(entry(sole, gone), now));
+  CHECK(is_overdue(entry(tolerant, gone), now));
+}
+
+TEST_CASE_FIXTURE(Sorting, "what nothing may replace is awaited, whatever its node is said to be") {
+  const auto recent = now - second;
+  for (const auto& job : {sole, sole_for_a_while}) {
+    for (const auto status : {NodeStatus::DOWN, NodeStatus::DISCONNECTED}) {
+      taint(status);
+      CHECK(taint_set(job) == "disconnecting");
+      CHECK(taint_set(job, with(ClientStatus::PENDING)) == "lost");
+      CHECK(taint_set(job, with(ClientStatus::COMPLETE)) == "untainted");
+      CHECK(taint_set(job, away(ClientStatus::UNKNOWN, recent)) == "untainted");
+      CHECK(taint_set(job, away(ClientStatus::UNKNOWN, now - absence)) == "untainted");
+    }
+    tainted.clear();
+    CHECK(taint_set(job, away(ClientStatus::UNKNOWN, now - absence)) == "untainted");
+    CHECK(taint_set(job, away(ClientStatus::RUNNING, now - absence)) == "reconnecting");
+    taint({});  // its node is forgotten: nobody can come back
+    CHECK(taint_set(job, away(ClientStatus::UNKNOWN, recent)) == "lost");
+    CHECK(taint_set(job) == "lost");
+  }
+}
+
+TEST_CASE_FIXTURE(Sorting, "reschedule: what nothing may replace has no successor while away") {
+  RescheduleInput input;
+  input.disconnecting = true;
+  CHECK(reschedule_set(entry(tolerant), input) == "untainted later in 30");
+  CHECK(reschedule_set(entry(sole), input) == "untainted");
+  input = {};
+  input.eval_id = "e";
+  const auto waits = [this](schema::Allocation::Builder alloc) {
+    away(ClientStatus::UNKNOWN, now - 60 * second)(alloc);
+    alloc.setFollowupEvalId("e");
+  };
+  CHECK(reschedule_set(entry(tolerant, waits), input) == "now");
+  CHECK(reschedule_set(entry(sole, waits), input) == "untainted");
 }
 
 TEST_CASE_FIXTURE(Sorting, "nodes that are well leave allocations where they are") {

@@ -353,3 +353,136 @@ TEST_CASE_FIXTURE(ClientReturn, "return: what is to go, or failed meanwhile, goe
   }
   CHECK(stopped() == "a");
 }
+
+namespace {
+
+/// An original that is back, its replacement, and what the group says about such two.
+struct ReturnByStrategy : ClientReturn {
+  void strategy(const char* name) {
+    want(1, [name](auto group) {
+      auto block = group.initDisconnect();
+      block.getLostAfter().setValue(600 * second);
+      block.getReplace().setValue(true);
+      block.setReconcile(name);
+    });
+  }
+
+  /// Its task began so many seconds ago, for the last time after `restarts`; 0: it has not.
+  EditAlloc runs_for(std::int64_t seconds, std::uint64_t restarts = 0) const {
+    return [=, this](schema::Allocation::Builder alloc) {
+      auto entry = alloc.initTaskStates(1)[0];
+      entry.setKey("server");
+      if (seconds == 0) return;
+      entry.initValue().setRestarts(restarts);
+      entry.getValue().setStartedAt(now - (restarts == 0 ? seconds : 3600) * second);
+      entry.getValue().setLastRestart(restarts == 0 ? 0 : now - seconds * second);
+    };
+  }
+
+  /// Who is stopped of two that began so long ago.
+  std::string stopped_of(const EditAlloc& original, const EditAlloc& replacement) {
+    entries.clear();
+    add_original(original);
+    add_replacement(replacement);
+    run();
+    return stopped();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ReturnByStrategy, "return: the block's best score is what a group without has") {
+  strategy("best_score");
+  add_original();
+  add_replacement();
+  score(0, 0.5);
+  score(1, 0.6);
+  run();
+  CHECK(stopped() == "a");
+  score(0, 0.6);
+  run();
+  CHECK(stopped() == "b");
+}
+
+TEST_CASE_FIXTURE(ReturnByStrategy, "return: keep_original and keep_replacement look at no score") {
+  strategy("keep_original");
+  add_original();
+  add_replacement();
+  score(0, 0.1);
+  score(1, 0.9);
+  run();
+  CHECK(stopped() == "b");
+  CHECK(result.stop.at(0).description == alloc_reconnected);
+
+  strategy("keep_replacement");
+  score(0, 0.9);
+  score(1, 0.1);
+  run();
+  CHECK(stopped() == "a");
+  CHECK(result.stop.at(0).description == alloc_not_needed);
+}
+
+TEST_CASE_FIXTURE(ReturnByStrategy, "return: a newer version stays, whatever the strategy") {
+  for (const auto* name : {"best_score", "longest_running", "keep_original", "keep_replacement"}) {
+    strategy(name);
+    CAPTURE(name);
+    CHECK(stopped_of(runs_for(100),
+                     [this](auto alloc) {
+                       runs_for(10)(alloc);
+                       alloc.setJobVersion(2);
+                     })
+          == "a");
+  }
+}
+
+TEST_CASE_FIXTURE(ReturnByStrategy, "return: longest_running looks at the last start of the task") {
+  strategy("longest_running");
+  CHECK(stopped_of(runs_for(100), runs_for(10)) == "b");
+  CHECK(stopped_of(runs_for(10), runs_for(100)) == "a");
+  CHECK(stopped_of(runs_for(10), runs_for(10)) == "a");
+  CHECK(stopped_of(runs_for(10, 1), runs_for(100)) == "a");
+  CHECK(stopped_of(runs_for(100), runs_for(10, 1)) == "b");
+  CHECK(stopped_of(runs_for(10), runs_for(0)) == "b");
+  CHECK(stopped_of(runs_for(0), runs_for(10)) == "a");
+}
+
+TEST_CASE_FIXTURE(ReturnByStrategy, "return: of two that never began the better placed one stays") {
+  strategy("longest_running");
+  add_original(runs_for(0));
+  add_replacement(runs_for(0));
+  score(0, 0.5);
+  score(1, 0.6);
+  run();
+  CHECK(stopped() == "a");
+  score(0, 0.7);
+  run();
+  CHECK(stopped() == "b");
+}
+
+TEST_CASE_FIXTURE(ReturnByStrategy,
+                  "return: longest_running is of the leader, or the oldest task") {
+  const auto group_of = [this](bool has_leader) {
+    want(1, [has_leader](auto group) {
+      group.initDisconnect().setReconcile("longest_running");
+      group.getDisconnect().getLostAfter().setValue(600 * second);
+      group.getDisconnect().getReplace().setValue(true);
+      auto tasks = group.initTasks(2);
+      tasks[0].setName("side");
+      tasks[1].setName("main");
+      tasks[1].setLeader(has_leader);
+    });
+  };
+  const auto began = [this](std::int64_t side, std::int64_t main) {
+    return [=, this](schema::Allocation::Builder alloc) {
+      auto states = alloc.initTaskStates(2);
+      states[0].setKey("main");
+      states[0].initValue().setStartedAt(now - main * second);
+      states[1].setKey("side");
+      states[1].initValue().setStartedAt(now - side * second);
+    };
+  };
+  group_of(false);
+  CHECK(stopped_of(began(100, 10), began(50, 60)) == "b");
+  group_of(true);
+  CHECK(stopped_of(began(100, 10), began(50, 60)) == "a");
+}

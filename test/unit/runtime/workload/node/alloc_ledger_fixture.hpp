@@ -34,7 +34,11 @@ struct LedgerAlloc {
     auto group = job->initTaskGroups(1)[0];
     group.setName("group");
     group.initTasks(1)[0].setName("task");
-    if (patience) group.getStopAfterClientDisconnect().setValue(patience->count());
+    // An even version says it by the older field.
+    if (patience && version % 2 == 0)
+      group.getStopAfterClientDisconnect().setValue(patience->count());
+    else if (patience)
+      group.initDisconnect().getStopOnClientAfter().setValue(patience->count());
     Draft<schema::Allocation> alloc;
     alloc->setId(text(id));
     alloc->setNamespace("default");
