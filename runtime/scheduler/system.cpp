@@ -8,9 +8,18 @@
 #include "runtime/scheduler/attempt.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 #include "runtime/scheduler/system_diff.hpp"
+#include "runtime/scheduler/system_rollout.hpp"
 
 namespace nomad::scheduler {
 namespace {
+
+/// Updates by what they need.
+struct SortedUpdates {
+  std::vector<SystemUpdate> destructive;
+  std::vector<std::pair<SystemUpdate, PlannedAlloc>> in_place;  ///< With the new rows.
+};
+
+enum class Placed : std::uint8_t { yes, unwanted, no_room };
 
 class SystemScheduler final : public Scheduler {
 public:
@@ -36,11 +45,22 @@ private:
   Step attempt(const Moment& moment);
   void stage_stops(Attempt& attempt, const SystemDiff& diff);
   void stage_row(Attempt& attempt, RowUpdate update);
-  std::vector<SystemUpdate> update_in_place(Attempt& attempt, const SystemDiff& diff);
+  void bring_out(Attempt& attempt, SystemDiff& diff, const NodeChoice& nodes);
+  SortedUpdates sort_updates(Attempt& attempt, const SystemDiff& diff);
+  void begin_rollout(const SortedUpdates& updates, SystemDiff& diff);
+  void update_in_place(Attempt& attempt, SortedUpdates& updates);
+  std::vector<SystemUpdate> roll(Attempt& attempt,
+                                 const std::vector<SystemUpdate>& updates,
+                                 const NodeChoice& nodes);
+  void roll_one(Attempt& attempt,
+                const SystemUpdate& update,
+                SystemWave& wave,
+                const NodeChoice& nodes);
+  void count_staying(const SystemDiff& diff);
   void replace(Attempt& attempt,
                const std::vector<SystemUpdate>& updates,
                std::vector<SystemPlacement>& place);
-  void place_one(Attempt& attempt, const SystemPlacement& placement, const NodeChoice& nodes);
+  Placed place_one(Attempt& attempt, const SystemPlacement& placement, const NodeChoice& nodes);
   void wait_for(const DrainedWork& work, const NodeChoice& nodes);
   void block(Attempt& attempt);
   Step conclude(Attempt& attempt);
@@ -62,6 +82,8 @@ private:
   /// The first without room for the last such group, or that drained work waits for; empty: none.
   std::string full_node_;
   std::string next_eval_;
+  std::optional<SystemRollout> rollout_;
+  SystemRollout::End rolled_;
   std::optional<Step> finished_;
 };
 
@@ -99,27 +121,44 @@ Step SystemScheduler::attempt(const Moment& moment) {
   ground.finish_lost_stops();
   NodeChoice nodes;
   if (ground.job != nullptr) nodes = choose_nodes(moment.state, ground.job->reader());
+  Object<schema::Deployment> latest;
+  if (!is_sysbatch_)
+    latest = moment.state.latest_deployment(view(eval_->getNamespace()), view(eval_->getJobId()));
+  rollout_.emplace(ground.job.get(), ground.allocs, latest);
+  rolled_ = {};
   auto diff = diff_system(ground, nodes, is_sysbatch_);
   stage_stops(ground, diff);
-  if (ground.job != nullptr && !ground.job->is_stopped()) {
-    for (const auto& group : ground.job->groups()) {
-      queued_[std::string{group.name}] = 0;
-      changes(group.name);
-    }
-    replace(ground, update_in_place(ground, diff), diff.place);
-    for (const auto& placement : diff.place) {
-      ++queued_[std::string{placement.group->name}];
-      ++changes(placement.group->name).place;
-    }
-    for (const auto& placement : diff.place)
-      place_one(ground, placement, nodes);
-    for (const auto& work : diff.waiting)
-      wait_for(work, nodes);
-    block(ground);
-  }
+  if (ground.job != nullptr && !ground.job->is_stopped()) bring_out(ground, diff, nodes);
+  rollout_->finish(rolled_, eval_->getPriority(), ground.plan);
+  const auto& current = ground.plan.deployment ? ground.plan.deployment : latest;
+  outcome_.set_deployment(current ? view(current->getId()) : std::string_view{});
   auto step = conclude(ground);
   step.inputs = std::exchange(inputs_, nullptr);
   return step;
+}
+
+void SystemScheduler::bring_out(Attempt& attempt, SystemDiff& diff, const NodeChoice& nodes) {
+  for (const auto& group : attempt.job->groups()) {
+    queued_[std::string{group.name}] = 0;
+    changes(group.name);
+  }
+  auto updates = sort_updates(attempt, diff);
+  begin_rollout(updates, diff);
+  count_staying(diff);
+  update_in_place(attempt, updates);
+  replace(attempt, roll(attempt, updates.destructive, nodes), diff.place);
+  for (const auto& placement : diff.place) {
+    ++queued_[std::string{placement.group->name}];
+    ++changes(placement.group->name).place;
+  }
+  for (const auto& placement : diff.place) {
+    if (place_one(attempt, placement, nodes) != Placed::yes) continue;
+    rolled_.is_settled = false;
+    ++rolled_.totals[placement.group->name];
+  }
+  for (const auto& work : diff.waiting)
+    wait_for(work, nodes);
+  block(attempt);
 }
 
 void SystemScheduler::stage_row(Attempt& attempt, RowUpdate update) {
@@ -156,10 +195,8 @@ void SystemScheduler::stage_stops(Attempt& attempt, const SystemDiff& diff) {
     changes(group).ignore += count;
 }
 
-/// Returns the updates that need new allocations.
-std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
-                                                           const SystemDiff& diff) {
-  std::vector<SystemUpdate> destructive;
+SortedUpdates SystemScheduler::sort_updates(Attempt& attempt, const SystemDiff& diff) {
+  SortedUpdates sorted;
   VersionComparison versions;
   for (const auto& update : diff.update) {
     std::optional<Selection> selection;
@@ -171,7 +208,7 @@ std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
       selection = select_in_place(attempt, *update.alloc, *update.group);
     }
     if (!selection) {
-      destructive.push_back(update);
+      sorted.destructive.push_back(update);
       continue;
     }
     ++changes(update.group->name).in_place_update;
@@ -181,9 +218,106 @@ std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
     if (supports_disconnect(*update.alloc) && needs_reconnect(*update.alloc))
       row = make_updated_row({update.alloc, {}, update.alloc->alloc().client_status(), {}, {}},
                              row.row, metric, attempt.moment.now);
+    sorted.in_place.emplace_back(update, std::move(row));
+  }
+  return sorted;
+}
+
+/// A deployment begins if there is something to bring out. What has failed in the one under way is
+/// its watcher's to judge before anything comes in its place.
+void SystemScheduler::begin_rollout(const SortedUpdates& updates, SystemDiff& diff) {
+  std::erase_if(diff.place, [this](const SystemPlacement& placement) {
+    return placement.previous != nullptr && rollout_->awaits_verdict(*placement.previous);
+  });
+  rolled_.is_settled = updates.destructive.empty() && updates.in_place.empty();
+  if (is_sysbatch_) return;
+  std::map<std::string_view, SystemGroupNews> news;
+  for (const auto& update : updates.destructive)
+    ++news[update.group->name].destructive;
+  for (const auto& [update, row] : updates.in_place)
+    ++news[update.group->name].in_place;
+  for (const auto& placement : diff.place)
+    ++news[placement.group->name].missing;
+  rollout_->begin(news, random_);
+}
+
+/// What stays as it is, and what ends.
+void SystemScheduler::count_staying(const SystemDiff& diff) {
+  for (const auto& [group, count] : diff.ignored)
+    rolled_.totals[group] += static_cast<std::int64_t>(count);
+  for (const auto* set : {&diff.reconnecting, &diff.disconnecting})
+    for (const auto* entry : *set)
+      ++rolled_.totals[entry->alloc().task_group()];
+  for (const auto* set : {&diff.stop, &diff.migrate, &diff.lost})
+    rolled_.ended.insert(set->begin(), set->end());
+}
+
+/// In a deployment their health counts anew.
+void SystemScheduler::update_in_place(Attempt& attempt, SortedUpdates& updates) {
+  for (auto& [update, row] : updates.in_place) {
+    const auto id = rollout_->deployment_of(update.group->name);
+    ++rolled_.totals[update.group->name];
+    if (!id.empty() && row.row->deployment_id() != id) {
+      Draft<schema::Allocation> draft{row.row};
+      draft->setDeploymentId(text(id));
+      draft->disownDeploymentStatus();
+      row.row = draft.freeze();
+    }
     attempt.place(std::move(row), {});
   }
-  return destructive;
+}
+
+/// Replaces what deployments let through now. Returns what belongs to none.
+std::vector<SystemUpdate> SystemScheduler::roll(Attempt& attempt,
+                                                const std::vector<SystemUpdate>& updates,
+                                                const NodeChoice& nodes) {
+  std::map<std::string_view, std::optional<SystemWave>> waves;
+  std::vector<SystemUpdate> others;
+  for (const auto& update : updates) {
+    const auto group = update.group->name;
+    auto known = waves.find(group);
+    if (known == waves.end())
+      known = waves.emplace(group, rollout_->wave(group, rolled_.ended)).first;
+    if (known->second)
+      roll_one(attempt, update, *known->second, nodes);
+    else
+      others.push_back(update);
+  }
+  return others;
+}
+
+/// Where the new one finds no room, the old one stays. Where the job does not want to be any more,
+/// it ends, but not while canaries try the new version.
+void SystemScheduler::roll_one(Attempt& attempt,
+                               const SystemUpdate& update,
+                               SystemWave& wave,
+                               const NodeChoice& nodes) {
+  const auto group = update.group->name;
+  const bool is_canary = wave.canaries > 0;
+  auto& left = is_canary ? wave.canaries : wave.others;
+  auto node = attempt.moment.state.node(update.alloc->alloc().node_id());
+  ++rolled_.totals[group];
+  if (left == 0 || !node) {
+    ++changes(group).ignore;
+    return;
+  }
+  attempt.stop(
+      {update.alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
+  ++queued_[std::string{group}];
+  const auto placed = place_one(
+      attempt,
+      {std::string{update.alloc->name()}, update.group, std::move(node), update.alloc, is_canary},
+      nodes);
+  if (placed == Placed::yes) {
+    --left;
+    ++(is_canary ? changes(group).canary : changes(group).destructive_update);
+  } else if (placed == Placed::unwanted && !is_canary) {
+    --rolled_.totals[group];
+    ++changes(group).stop;
+  } else {
+    attempt.unstop();
+    ++changes(group).ignore;
+  }
 }
 
 /// Replaces as many as the job's update strategy lets through at once; a later evaluation goes on.
@@ -203,7 +337,7 @@ void SystemScheduler::replace(Attempt& attempt,
           {alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
     auto node = attempt.moment.state.node(alloc->alloc().node_id());
     if (!node) continue;
-    place.push_back({std::string{alloc->name()}, group, std::move(node), alloc});
+    place.push_back({std::string{alloc->name()}, group, std::move(node), alloc, false});
     --changes(group->name).place;  // counted as a destructive update
   }
   if (updates.size() <= limit) return;
@@ -233,9 +367,9 @@ void SystemScheduler::block(Attempt& attempt) {
       attempt.eligibility, attempt.moment.state.index(), attempt.moment.now, full_node_));
 }
 
-void SystemScheduler::place_one(Attempt& attempt,
-                                const SystemPlacement& placement,
-                                const NodeChoice& nodes) {
+Placed SystemScheduler::place_one(Attempt& attempt,
+                                  const SystemPlacement& placement,
+                                  const NodeChoice& nodes) {
   const auto group = placement.group->name;
   MetricBuilder metrics;
   SelectRequest request;
@@ -251,17 +385,17 @@ void SystemScheduler::place_one(Attempt& attempt,
     filtered_[std::string{group}].merge_filters(metrics);
     if (queued == 0 && !outcome_.coalesce(*placement.group))
       outcome_.fail(group, filtered_.find(group)->second);
-    return;
+    return Placed::unwanted;
   }
   metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
   if (!selection) {
     metrics.exhaust_resources(*placement.group);
     const bool is_first = !outcome_.coalesce(*placement.group);
     if (is_first) outcome_.fail(group, std::move(metrics));
-    if (!is_first && !full_node_.empty()) return;
+    if (!is_first && !full_node_.empty()) return Placed::no_room;
     full_node_ = copy(placement.node->getId());
     outcome_.keep_failures();
-    return;
+    return Placed::no_room;
   }
   NewRow row;
   row.eval_id = view(eval_->getId());
@@ -270,12 +404,15 @@ void SystemScheduler::place_one(Attempt& attempt,
   row.group = placement.group;
   row.selection = &*selection;
   row.previous = placement.previous;
+  row.canary = placement.canary;
+  row.deployment_id = rollout_->deployment_of(group);
   row.metric_number = attempt.add_metric(group, view(placement.node->getId()), metrics);
   row.memory_oversubscription = attempt.options.memory_oversubscription;
   row.now = attempt.moment.now;
   changes(group).preemptions += selection->preempted.size();
   attempt.place(make_row(row, random_), group, selection->preempted);
   ++placed_[std::string{group}];
+  return Placed::yes;
 }
 
 /// Work that waits for its node is as work that finds no room: the job is not over.

@@ -167,7 +167,7 @@ private:
           ignore(*previous);
         continue;
       }
-      diff_.place.push_back({wanted.name, wanted.group, node, previous});
+      diff_.place.push_back({wanted.name, wanted.group, node, previous, false});
     }
   }
 

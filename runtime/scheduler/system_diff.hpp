@@ -17,6 +17,7 @@ struct SystemPlacement {
   const GroupSpec* group = nullptr;
   Object<schema::Node> node;
   const AllocEntry* previous = nullptr;  ///< The newest ended one of that name on the node.
+  bool canary = false;
 };
 
 struct SystemUpdate {

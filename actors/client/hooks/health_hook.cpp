@@ -172,8 +172,11 @@ HookEntry health_hook(UnixClock unix_now) {
           .watches_tasks = true,
           .wanted =
               [](const HookScope& scope) {
-                return !scope.target->getHealthKnown() && view(scope.job->getType()) == "service"
-                       && rules_of(scope).has_value();
+                const auto type = view(scope.job->getType());
+                const bool is_judged
+                    = type == "service"
+                      || (type == "system" && !scope.alloc->deployment_id().empty());
+                return !scope.target->getHealthKnown() && is_judged && rules_of(scope).has_value();
               },
           .spawn =
               [unix_now = std::move(unix_now)](const actor::Owner& owner, const PluginAgent& agent,
