@@ -54,6 +54,20 @@ Result<> check_member(Api& api, const std::string& name) {
                                             name, name, hint)};
 }
 
+/// Who answers, or has done so until a moment ago, does not leave by somebody else's word.
+Result<> check_leave(Api& api, const std::string& name) {
+  const auto known = api.get("/v1/agent/members");
+  if (!known) return {};  // it was said, and that is all there was to do
+  for (const auto& member : known->view()["Members"].items())
+    if (member["Name"].text() == name && member["Status"].text() == "alive")
+      return Error{
+          Errc::conflict,
+          fmt::format("Error force-leaving server {}: it answers, or did a moment ago, and "
+                      "stays: try again when `server members` shows it as failed",
+                      name)};
+  return {};
+}
+
 }  // namespace
 
 Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
@@ -67,6 +81,7 @@ Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
   NOMAD_TRY(check_member(*api, command.positional()[0]));
   NOMAD_TRY(api->put("/v1/agent/force-leave", boost::json::object{}, query)
                 .within("Error force-leaving server " + command.positional()[0]));
+  NOMAD_TRY(check_leave(*api, command.positional()[0]));
   return 0;
 }
 

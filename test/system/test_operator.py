@@ -167,6 +167,16 @@ class LookTest(OperatorCase):
                                  ports[server.name + ".global"])
                 self.assertNotEqual(server.rpc, ports[server.name + ".global"])
 
+        with self.subTest("the log's members are in the order of their names"):
+            listed = self.ok(follower, "operator", "raft", "list-peers").splitlines()[1:]
+            self.assertEqual(["s0.global", "s1.global", "s2.global"], [line.split()[0] for line in listed])
+
+        with self.subTest("a server that answers does not leave by another's word"):
+            done = follower.run("server", "force-leave", leader.name + ".global")
+            self.assertEqual((1, f"Error force-leaving server {leader.name}.global: it answers, or did a moment ago, and stays: "
+                              "try again when `server members` shows it as failed\n"), (done.returncode, done.stderr))
+            self.assertEqual("alive", self.status_of(follower, leader))
+
         with self.subTest("a server that is called without its region"):
             done = follower.run("server", "force-leave", leader.name)
             self.assertEqual(1, done.returncode)

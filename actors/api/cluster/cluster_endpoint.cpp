@@ -1,5 +1,6 @@
 // The servers of the cluster and the log's members: agent members, join, force-leave, operator
 // raft, operator autopilot.
+#include <algorithm>
 #include <map>
 
 #include "actors/api/cluster/cluster_access.hpp"
@@ -113,9 +114,13 @@ Outcome raft_configuration(Call& call, const AgentParts& parts) {
                                if (member.id == id) return member.name;
                              return "(unknown)";
                            };
+                           auto servers = status.configuration.members;
+                           std::ranges::sort(servers, {}, [&](const raft::Member& member) {
+                             return std::pair{name_of(member.id), member.id};
+                           });
                            JsonObject object;
                            object.number("Index", status.configuration_index);
-                           append_json_list(object.raw("Servers"), status.configuration.members,
+                           append_json_list(object.raw("Servers"), servers,
                                             [&](std::string& to, const raft::Member& member) {
                                               JsonObject{to}
                                                   .text("Address", address_of(member, agent))
