@@ -21,8 +21,8 @@ struct JobLogsFlags : ApiCommand {
   using ApiCommand::ApiCommand;
 
   const bool& follow = flag("f", "Goes on showing what is written, also by new allocations.");
-  const std::int64_t& lines = number("n", "Shows the last lines of what there is, so many.", -1);
-  const bool& tail = flag("tail", "Shows the last 10 lines of what there is, or those of -n.");
+  const std::int64_t& lines = number("n", "Shows the last lines of each log, so many.", -1);
+  const bool& tail = flag("tail", "Shows the last 10 lines of each log, or those of -n.");
   const std::string& since = option("since",
                                     "Shows lines from that time on: a duration before "
                                     "now, or a time of RFC 3339.");

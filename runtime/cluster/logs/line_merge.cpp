@@ -71,13 +71,18 @@ LineMerge::Line LineMerge::pop() {
 
 void LineMerge::keep(Line line) {
   kept_bytes_ += size_of(line);
-  auto& latest = sources_[line.source].latest_kept;
-  latest = std::max(latest, line.time);
-  kept_.emplace(latest, std::move(line));
-  while (!kept_.empty() && (kept_.size() > *tail_ || kept_bytes_ > most_tail_bytes)) {
-    kept_bytes_ -= size_of(kept_.begin()->second);
-    kept_.erase(kept_.begin());
-  }
+  auto& source = sources_[line.source];
+  source.latest_kept = std::max(source.latest_kept, line.time);
+  source.kept.push_back(kept_.emplace(source.latest_kept, std::move(line)));
+  if (source.kept.size() > *tail_) drop_oldest(source);
+  while (kept_bytes_ > most_tail_bytes)
+    drop_oldest(sources_[kept_.begin()->second.source]);
+}
+
+void LineMerge::drop_oldest(Source& source) {
+  kept_bytes_ -= size_of(source.kept.front()->second);
+  kept_.erase(source.kept.front());
+  source.kept.pop_front();
 }
 
 std::vector<LineMerge::Line> LineMerge::take(std::size_t most_bytes) {
@@ -89,8 +94,10 @@ std::vector<LineMerge::Line> LineMerge::take(std::size_t most_bytes) {
   };
   while (tail_ && silent_ == 0 && history_ != 0)
     keep(pop());
-  if (tail_ && telling_ == 0 && history_ == 0 && !expects_more_) tail_.reset();
-  if (tail_) return lines;
+  if (tail_ && (telling_ != 0 || history_ != 0 || expects_more_)) return lines;
+  if (std::exchange(tail_, {}))
+    for (auto& source : sources_)
+      source.kept.clear();
   while (!kept_.empty() && bytes < most_bytes) {
     give(std::move(kept_.begin()->second));
     kept_.erase(kept_.begin());

@@ -4,7 +4,8 @@
 // was nor that it is over, and none of its lines is here, the others' lines wait for it: its next
 // one may be older. Who gives it up (one that is slow) lets the others go on; what it tells later
 // comes late. Lines that come after a source has told all that there was are news, for which nobody
-// waits. With `tail` nothing goes out before all has been told, and then its last lines alone.
+// waits. With `tail` nothing goes out before all has been told, and then the last lines of each
+// source alone.
 //
 // Bounds: `wants` says whether a source may tell more; what it tells all the same is taken. What is
 // kept of a tail is `most_tail_bytes` at most: of longer ones the oldest lines are missing.
@@ -35,7 +36,7 @@ public:
     std::string text{};
   };
 
-  /// Without `tail` all lines go out.
+  /// Without `tail` all lines go out; with it, so many of each source.
   explicit LineMerge(std::optional<std::size_t> tail = {}) : tail_{tail} {}
 
   /// The number of a new source.
@@ -74,6 +75,8 @@ public:
   bool is_over() const { return ended_ == sources_.size() && heads_.empty() && kept_.empty(); }
 
 private:
+  using Kept = std::multimap<std::int64_t, Line>;
+
   struct Waiting {
     Line line;
     bool is_news = false;
@@ -85,10 +88,12 @@ private:
     bool told_all = false;
     bool has_ended = false;
     std::int64_t latest_kept = std::numeric_limits<std::int64_t>::min();  ///< Time in the tail.
+    std::deque<Kept::iterator> kept{};  ///< Its lines in the tail, the oldest first.
   };
 
   Line pop();
   void keep(Line line);
+  void drop_oldest(Source& source);
 
   std::optional<std::size_t> tail_;  ///< None once the tail is out.
   std::vector<Source> sources_;
@@ -101,7 +106,7 @@ private:
   bool expects_more_ = false;
   /// The tail, until all has been told; then what is left to take of it. By its time, and that of a
   /// source's lines before it if that is later.
-  std::multimap<std::int64_t, Line> kept_;
+  Kept kept_;
   std::size_t kept_bytes_ = 0;
 };
 

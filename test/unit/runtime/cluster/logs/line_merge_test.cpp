@@ -58,7 +58,7 @@ TEST_CASE("line merge: nobody waits for news, nor for who was given up") {
   CHECK(texts(merge.take(plenty)) == "late ");
 }
 
-TEST_CASE("line merge: the tail is of those that are added later, too, by their times") {
+TEST_CASE("line merge: a tail has so many lines of each source, those added later too") {
   LineMerge merge{2};
   merge.expect_more(true);
   const auto first = merge.add();
@@ -74,7 +74,7 @@ TEST_CASE("line merge: the tail is of those that are added later, too, by their 
   merge.tell({later, 15, "b"});
   CHECK(merge.waiting_bytes() > 0);
   merge.ended(later);
-  CHECK(texts(merge.take(plenty)) == "c d ");
+  CHECK(texts(merge.take(plenty)) == "b c d ");
   CHECK(merge.is_over());
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("line merge: of a tail the last lines go out when all has been told, a
   CHECK(merge.take(plenty).empty());
   merge.told_all(b);
 
-  CHECK(texts(merge.take(plenty)) == "b45 a50 news ");
+  CHECK(texts(merge.take(plenty)) == "a40 b45 a50 news ");
 
   merge.tell({b, 70, "b70"});
   CHECK(texts(merge.take(plenty)) == "b70 ");
