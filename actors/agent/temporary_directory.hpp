@@ -17,11 +17,17 @@ namespace nomad::agent {
 
 class TemporaryDirectory {
 public:
+  /// Below TMPDIR, else /tmp.
   static Result<TemporaryDirectory> make() {
-    char name[] = "/tmp/nomadctl-dev-XXXXXX";
-    if (mkdtemp(name) == nullptr) return errno_error("creating a directory below /tmp", errno);
+    std::error_code failure;
+    const auto* const given = std::getenv("TMPDIR");
+    const auto parent
+        = std::filesystem::absolute(given == nullptr || *given == '\0' ? "/tmp" : given, failure);
+    auto name = (parent / "nomadctl-dev-XXXXXX").lexically_normal().string();
+    if (failure || mkdtemp(name.data()) == nullptr)
+      return errno_error("creating a directory below " + parent.string(), errno);
     TemporaryDirectory made{name};
-    if (chmod(name, storage::passable_mode) != 0) return errno_error(name, errno);
+    if (chmod(name.c_str(), storage::passable_mode) != 0) return errno_error(name, errno);
     return made;
   }
 
