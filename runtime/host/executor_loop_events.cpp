@@ -367,7 +367,7 @@ void ExecutorClient::Loop::read(Task& task) {
     outcome
         = task.reader.next([&](executor::Message::Reader message) { on_message(task, message); });
   if (outcome == executor::FrameReader::Outcome::malformed && !task.removed) {
-    log::warn("client.executor", "an executor sent a malformed message", {{"task", task.key}});
+    log::warn("client.executor", "an executor sent a malformed message", {{"key", task.key}});
     on_broken(task);
   }
 }

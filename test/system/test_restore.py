@@ -220,6 +220,11 @@ class Lost(unittest.TestCase):
         self.agent.start()
         wait_until(lambda: not tasks_of(self.agent) and not executors_of(self.agent), what="their end")
         wait_until(lambda: not os.listdir(os.path.join(self.client, "executors")), what="their directories")
+        ended = [line for line in self.agent.log().splitlines() if "ending what is left of a task" in line]
+        self.assertTrue(ended)
+        for line in ended:
+            self.assertRegex(line, r"key=\S+\.task\b", "by the name of the executor's directory, which is no task's")
+            self.assertNotIn(" task=", line)
 
     def test_driver_is_gone(self):
         """A node that may not run them any more ends them, and says so."""

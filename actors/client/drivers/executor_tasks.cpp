@@ -227,11 +227,11 @@ struct ExecutorTasks::State {
     for (const auto& name : *found) {
       if (kept.contains(name)) continue;
       log::warn("client", "ending what is left of a task that no allocation of this node has",
-                {{"task", name}});
+                {{"key", name}});
       executors->purge(name, [name](Result<> outcome) {
         if (!outcome)
           log::error("client", "what is left of a task may still run",
-                     {{"task", name}, {"error", outcome.error()}});
+                     {{"key", name}, {"error", outcome.error()}});
       });
     }
     return driver::done();
