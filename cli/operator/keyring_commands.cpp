@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sodium/randombytes.h>
 
 #include "cli/api_command.hpp"
@@ -13,11 +14,12 @@
 #include "runtime/base/base64.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {
 
-void print_keys(const std::vector<View>& keys, bool verbose) {
+std::string table_of_keys(const std::vector<View>& keys, bool verbose) {
   const bool is_published_later = std::any_of(
       keys.begin(), keys.end(), [](const View& key) { return key["PublishTime"].number() > 0; });
   Rows rows{{"Key", "State", "Create Time"}};
@@ -29,7 +31,20 @@ void print_keys(const std::vector<View>& keys, bool verbose) {
     if (is_published_later) row.push_back(time > 0 ? clock_time(time) : "");
     rows.push_back(std::move(row));
   }
-  std::cout << table(rows) << '\n';
+  return table(rows);
+}
+
+/// The id of the key that `prefix` means, as lists show it. Servers say nothing of keys that are
+/// not there.
+Result<std::string> find_key(Api& api, const std::string& prefix) {
+  const auto keys = NOMAD_TRY(api.get("/v1/operator/keyring/keys").within("error"));
+  std::vector<View> matches;
+  for (const auto& key : keys.view().items())
+    if (key["KeyID"].text().starts_with(to_lower(prefix))) matches.push_back(key);
+  if (matches.empty())
+    return mistake(fmt::format("No encryption key(s) with prefix or ID \"{}\" found", prefix));
+  if (matches.size() == 1) return matches[0]["KeyID"].text();
+  return mistake("Prefix matched multiple keys\n\n" + table_of_keys(matches, true));
 }
 
 }  // namespace
@@ -39,7 +54,7 @@ Result<int> run_keyring_list(const std::vector<std::string>& arguments) {
   auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   const auto keys = NOMAD_TRY(command.api->get("/v1/operator/keyring/keys").within("error"));
-  print_keys(keys.view().items(), verbose);
+  std::cout << table_of_keys(keys.view().items(), verbose) << '\n';
   return 0;
 }
 
@@ -63,7 +78,7 @@ Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
   if (full) query.emplace_back("full", "true");
   const auto answer
       = NOMAD_TRY(command.api->put("/v1/operator/keyring/rotate", nullptr, query).within("error"));
-  print_keys({answer.view()["Key"]}, verbose);
+  std::cout << table_of_keys({answer.view()["Key"]}, verbose) << '\n';
   return 0;
 }
 
@@ -75,7 +90,7 @@ Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
                              "it has sealed can't be read any more.");
   command.flag("verbose", "Has no effect, as with Nomad.");
   if (auto code = command.start(arguments, one_word("<key ID>"))) return *code;
-  const auto& id = command.positional()[0];
+  const auto id = NOMAD_TRY(find_key(*command.api, command.positional()[0]));
   Query query;
   if (force) query.emplace_back("force", "true");
   NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id), query).within("error"));

@@ -82,8 +82,12 @@ class VariablesTest(unittest.TestCase):
         self.assertEqual(["active", "inactive"], sorted(states().values()))
         for server in self.servers:
             wait_until(lambda s=server: value_of(s, "first") == "one", what=server.name)
-        removed = leader.run("operator", "root", "keyring", "remove", old)
-        self.assertEqual(0, removed.returncode, removed.stderr)
+        short = old[:8]  # as the list shows it
+        removed = leader.run("operator", "root", "keyring", "remove", short)
+        self.assertEqual((0, f"Removed encryption key {old}\n"), (removed.returncode, removed.stdout), removed.stderr)
+        self.assertNotIn(old, states())
+        again = leader.run("operator", "root", "keyring", "remove", old)
+        self.assertEqual((1, f'No encryption key(s) with prefix or ID "{old}" found\n'), (again.returncode, again.stderr))
         self.assertEqual("one", value_of(leader, "first"))
 
     def test_a_key_in_use_is_removed_by_force_alone(self):
