@@ -155,59 +155,87 @@ TEST_CASE("system jobs: lists of wishes that are empty are none") {
   CHECK(joined(errors_of(job)) == "");
 }
 
+namespace {
+
+std::string identity_mistakes(std::string_view own, std::string_view named) {
+  object job = small_job();
+  if (!own.empty()) task_of(job)["Identity"] = boost::json::parse(own);
+  if (!named.empty()) task_of(job)["Identities"] = boost::json::parse(named);
+  return joined(errors_of(job));
+}
+
+bool identities_find(std::string_view named, std::string_view what) {
+  return identity_mistakes("", named).find(what) != std::string::npos;
+}
+
+}  // namespace
+
 TEST_CASE("identities: names, audiences, ends and files within their bounds") {
-  const auto mistakes_of = [](std::string_view own, std::string_view named) {
-    object job = small_job();
-    if (!own.empty()) task_of(job)["Identity"] = boost::json::parse(own);
-    if (!named.empty()) task_of(job)["Identities"] = boost::json::parse(named);
-    return joined(errors_of(job));
-  };
-  const auto finds = [&](std::string_view named, std::string_view what) {
-    return mistakes_of("", named).find(what) != std::string::npos;
-  };
-  CHECK(
-      mistakes_of(R"({"Env":true,"File":true})",
-                  R"([{"Name":"aws_1","Audience":["sts"],"TTL":3600000000000,"File":true,)"
-                  R"("Filepath":"secrets/aws.jwt","ChangeMode":"signal","ChangeSignal":"sighup"}])")
-      == "");
-  CHECK(finds(R"([{"Name":"a b"}])",
-              "invalid name \"a b\". Must match regex ^[a-zA-Z0-9-_]{1,128}$"));
-  CHECK(finds(R"([{"Name":"a b"}])", "Identity \"a b\" is invalid: "));
-  CHECK(finds(R"([{"Name":"a"},{"Name":"a"}])", "Identity \"a\" is there twice"));
-  CHECK(finds(R"([{"Name":"default"}])",
-              "there is one identity without a name, and it is not among those that have one"));
-  CHECK(
-      finds(R"([{"Name":"a","Audience":["x",""]}])", "an empty string is an invalid audience (2)"));
-  CHECK(finds(R"([{"Name":"a","TTL":-1}])", "ttl must be >= 0"));
-  CHECK(finds(R"([{"Name":"a","TTL":9223372036854775807}])", "ttl must be at most 720h0m0s"));
-  CHECK(finds(R"([{"Name":"a","Filepath":"local/x"}])",
-              "file parameter must be true in order to specify filepath"));
+  CHECK(identity_mistakes(
+            R"({"Env":true,"File":true})",
+            R"([{"Name":"aws_1","Audience":["sts"],"TTL":3600000000000,"File":true,)"
+            R"("Filepath":"secrets/aws.jwt","ChangeMode":"signal","ChangeSignal":"sighup"}])")
+        == "");
+  CHECK(identities_find(R"([{"Name":"a b"}])",
+                        "invalid name \"a b\". Must match regex ^[a-zA-Z0-9-_]{1,128}$"));
+  CHECK(identities_find(R"([{"Name":"a b"}])", "Identity \"a b\" is invalid: "));
+  CHECK(identities_find(R"([{"Name":"a"},{"Name":"a"}])", "Identity \"a\" is there twice"));
+  CHECK(identities_find(
+      R"([{"Name":"default"}])",
+      "there is one identity without a name, and it is not among those that have one"));
+  CHECK(identities_find(R"([{"Name":"a","Audience":["x",""]}])",
+                        "an empty string is an invalid audience (2)"));
+  CHECK(identities_find(R"([{"Name":"a","TTL":-1}])", "ttl must be >= 0"));
+  CHECK(identities_find(R"([{"Name":"a","TTL":9223372036854775807}])",
+                        "ttl must be at most 720h0m0s"));
+  CHECK(identities_find(R"([{"Name":"a","Filepath":"local/x"}])",
+                        "file parameter must be true in order to specify filepath"));
   for (const auto* path : {"/etc/x", "../x", "secrets/../../x", "a/..", "local/x", "secrets",
                            "secretsx/y", "secrets/../local/x", "${NOMAD_SECRETS_DIR}/x"})
-    CHECK(finds(R"([{"Name":"a","File":true,"Filepath":")" + std::string{path} + R"("}])",
-                "filepath must be below secrets/"));
-  CHECK(finds(R"([{"Name":"a","ChangeMode":"stop"}])", "invalid change_mode: stop"));
-  CHECK(finds(R"([{"Name":"a","ChangeMode":"signal"}])",
-              "change_signal must be specified when using change_mode=\"signal\""));
-  CHECK(finds(R"([{"Name":"a","ChangeSignal":"SIGHUP"}])",
-              "can only use change_signal=\"SIGHUP\" with change_mode=\"signal\""));
-  const auto own = mistakes_of(R"({"TTL":1})", "");
+    CHECK(identities_find(R"([{"Name":"a","File":true,"Filepath":")" + std::string{path} + R"("}])",
+                          "filepath must be below secrets/"));
+  for (const auto* path : {"secrets/", "secrets/a/", "secrets/.", "secrets/a/./"})
+    CHECK(identities_find(R"([{"Name":"a","File":true,"Filepath":")" + std::string{path} + R"("}])",
+                          "filepath must name a file, and no directory"));
+  CHECK(identities_find(R"([{"Name":"a","File":true,"Filepath":"secrets//./api.sock"}])",
+                        "filepath can't be secrets/api.sock, which is the socket of the Task API"));
+  CHECK(identity_mistakes(R"({"File":true})",
+                          R"([{"Name":"a","File":true,"Filepath":"secrets/./nomad_token"}])")
+            .find("Identities \"default\" and \"a\" have the same file, secrets/nomad_token")
+        != std::string::npos);
+  CHECK(identities_find(R"([{"Name":"a","File":true,"Filepath":"secrets/nomad_b.jwt"},)"
+                        R"({"Name":"b","File":true},{"Name":"c","File":true}])",
+                        "Identities \"a\" and \"b\" have the same file, secrets/nomad_b.jwt"));
+  CHECK(identities_find(R"([{"Name":"a","ChangeMode":"stop"}])", "invalid change_mode: stop"));
+  CHECK(identities_find(R"([{"Name":"a","ChangeMode":"signal"}])",
+                        "change_signal must be specified when using change_mode=\"signal\""));
+  CHECK(identities_find(R"([{"Name":"a","ChangeSignal":"SIGHUP"}])",
+                        "can only use change_signal=\"SIGHUP\" with change_mode=\"signal\""));
+  const auto own = identity_mistakes(R"({"TTL":1})", "");
   CHECK(own.find("Identity \"default\" is invalid: ") != std::string::npos);
   CHECK(own.find("ttl for default identity not yet supported") != std::string::npos);
   auto served = small_job();
   group_of(served)["Services"] = boost::json::parse(
       R"([{"Name": "web", "Provider": "nomad", "Identity": {"Name": "a", "TTL": -1}}])");
   CHECK(joined(errors_of(served)).find("Identity is invalid: ") != std::string::npos);
+}
 
+TEST_CASE("identities: no task has any number of them, for any number of audiences") {
   std::string audiences = R"("x")";
   for (int i = 0; i < 10'000; ++i)
     audiences += R"(,"x")";
-  CHECK(finds(R"([{"Name":"a","Audience":[)" + audiences + "]}]",
-              "there may be at most 64 audiences"));
+  CHECK(identities_find(R"([{"Name":"a","Audience":[)" + audiences + "]}]",
+                        "there may be at most 64 audiences"));
+  const auto long_audiences = [&](std::size_t bytes) {
+    return R"([{"Name":"a","Audience":[")" + std::string(bytes - 1, 'x') + R"(","y"]}])";
+  };
+  CHECK(identity_mistakes("", long_audiences(4096)).empty());
+  CHECK(
+      identities_find(long_audiences(4097), "the audiences may have at most 4096 bytes together"));
   std::string many = R"([{"Name":"a"})";
   for (int i = 0; i < 64; ++i)
     many += R"(,{"Name":"a)" + std::to_string(i) + R"("})";
-  CHECK(finds(many + "]", "a task may have at most 64 identities"));
+  CHECK(identities_find(many + "]", "a task may have at most 64 identities"));
 }
 
 TEST_CASE("a good job passes") {
