@@ -202,8 +202,8 @@ Result<> AllocDir::build_task(std::string_view name, bool tmpfs) const {
   return {};
 }
 
-Result<> AllocDir::destroy() const {
-  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+Result<> AllocDir::forget_secrets() const {
+  const UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
   if (!root) {
     if (errno == ENOENT) return {};
     return errno_error("opening " + root_, errno);
@@ -221,7 +221,11 @@ Result<> AllocDir::destroy() const {
       }
     }
   }
-  root.reset();
+  return {};
+}
+
+Result<> AllocDir::destroy() const {
+  NOMAD_TRY(forget_secrets());
   std::size_t slash = root_.rfind('/');
   UniqueFd parent{::open(root_.substr(0, slash + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!parent) return errno_error("opening the directory of " + root_, errno);

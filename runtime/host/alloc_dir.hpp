@@ -59,6 +59,9 @@ public:
   /// Opens the tree for the file API.
   Result<Beneath> open() const { return Beneath::open(root_); }
 
+  /// Unmounts what was mounted, which has secrets: for tasks that have ended for good.
+  Result<> forget_secrets() const;
+
   /// Unmounts what was mounted and removes the tree. Success when nothing is there. On failure as
   /// much as possible is removed and the first error returned; call again.
   Result<> destroy() const;

@@ -367,6 +367,7 @@ ROWS = {
     ("task_services", "stop"): (Life, BEFORE, Life.stop, Life.ended),
     ("group_services", "postrun"): (Life, BEFORE, Life.stop, Life.ended),
     ("checks_hook", "postrun"): (Life, BEFORE, Life.stop, Life.ended),
+    ("alloc_dir", "postrun"): (Life, BEFORE, Life.stop, Life.ended),
     ("checks_hook", "destroy"): (Life, Life.until_over, Life.forget, Life.gone),
     ("alloc_dir", "destroy"): (Life, Life.until_over, Life.forget, Life.gone),
 }

@@ -316,8 +316,11 @@ class Killed(Templates):
             if os.path.isfile(name):
                 with open(name, "rb") as f:
                     self.assertNotIn(b"tulip-and-quince", f.read(), name)
+        self.agent.request("DELETE", "/v1/job/secretive")
+        self.agent.wait_for_allocs("secretive", "complete")
+        wait_until(lambda: not mounted(), what="the end of what the task was given, before the rest is collected")
+        self.assertEqual([], os.listdir(place))
         self.agent.request("DELETE", "/v1/job/secretive?purge=true")
-        self.agent.wait_for_allocs("secretive", "complete") if self.agent.allocs("secretive") else None
         self.agent.put("/v1/system/gc")
         wait_until(lambda: not os.path.exists(place), what="the end of the directory")
         self.assertEqual([], mounted())

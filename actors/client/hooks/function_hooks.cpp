@@ -144,14 +144,15 @@ HookFunction plain(Function function) {
 
 HookEntry alloc_dir_hook(BlockingPool steps) {
   return {.name = "alloc_dir",
-          .phases = {HookPhase::PRERUN, HookPhase::DESTROY},
-          .spawn
-          = function_hook(std::move(steps), {{HookPhase::PRERUN, plain([](const HookCall& call) {
-                                                return directory_of(call).build();
-                                              })},
-                                             {HookPhase::DESTROY, plain([](const HookCall& call) {
-                                                return directory_of(call).destroy();
-                                              })}})};
+          .phases = {HookPhase::PRERUN, HookPhase::POSTRUN, HookPhase::DESTROY},
+          .spawn = function_hook(
+              std::move(steps),
+              {{HookPhase::PRERUN,
+                plain([](const HookCall& call) { return directory_of(call).build(); })},
+               {HookPhase::POSTRUN,
+                plain([](const HookCall& call) { return directory_of(call).forget_secrets(); })},
+               {HookPhase::DESTROY,
+                plain([](const HookCall& call) { return directory_of(call).destroy(); })}})};
 }
 
 UserRules read_user_rules(const std::map<std::string, std::string>& options) {

@@ -7,7 +7,8 @@
 
 namespace nomad::client {
 
-/// "alloc_dir": makes the part that a group's tasks share, and removes the whole tree at the end.
+/// "alloc_dir": makes the part that a group's tasks share, forgets secrets that are kept in memory
+/// when all tasks have ended, and removes the whole tree at the end.
 HookEntry alloc_dir_hook(BlockingPool steps);
 
 /// "validate": refuses tasks whose user is not allowed with their driver, root with exec.

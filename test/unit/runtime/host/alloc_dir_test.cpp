@@ -194,6 +194,27 @@ TEST_CASE("alloc_dir: destroy unmounts its own mounts, and stops before foreign 
   CHECK_FALSE(dir.destroy().has_error());
 }
 
+TEST_CASE("alloc_dir: secrets are forgotten before the rest goes, and are in no file then") {
+  if (!can_mount()) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  CHECK_FALSE(dir.forget_secrets().has_error());  // there is nothing yet
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web").has_error());
+  for (const auto& place : {dir.secrets("web"), dir.task("web") + "/private", dir.local("web")})
+    write_text(place + "/token", "x");
+
+  CHECK_FALSE(dir.forget_secrets().has_error());
+  CHECK(fs::is_empty(dir.secrets("web")));
+  CHECK(fs::is_empty(dir.task("web") + "/private"));
+  CHECK(read_text(dir.local("web") + "/token") == "x");
+  CHECK_FALSE(dir.forget_secrets().has_error());
+  CHECK_FALSE(dir.destroy().has_error());
+}
+
 TEST_CASE("alloc_dir: a directory of more names than are held at a time goes") {
   TempDir temp;
   AllocDir dir{temp / "id"};
