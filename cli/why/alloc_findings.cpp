@@ -5,7 +5,6 @@
 #include "cli/output/terminal_text.hpp"
 #include "cli/why/findings.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/template/eval/sources.hpp"
 
 namespace nomad::cli::why {
 namespace {
@@ -29,11 +28,13 @@ std::string words_of(const View& event) {
   return shown.empty() ? event["Message"].text() : shown;
 }
 
-/// The command that puts the variable which a template waits for; "" for another text.
-std::string command_for_missing(std::string_view text) {
-  const auto missing = templates::awaited_variable_in(text);
-  return missing ? shell_command_in(missing->name_space, "var put", {missing->path, "KEY=VALUE"})
-                 : std::string{};
+/// The command that puts the variable which a template waits for; "" where it waits for others.
+std::string command_for_missing(const View& event) {
+  const auto details = event["Details"];
+  const auto path = details["missing_variable"].text();
+  return path.empty() ? path
+                      : shell_command_in(details["missing_variable_namespace"].text(), "var put",
+                                         {path, "KEY=VALUE"});
 }
 
 /// What has gone wrong with a task, and the commands that help.
@@ -71,7 +72,7 @@ Cause cause_of_task(const View& task) {
       return {.text = "can't be prepared: " + words};
     if (type == "Template" && task["State"].text() == "pending") {
       Cause cause{.text = "waits for what its template needs: " + words};
-      if (const auto command = command_for_missing(words); !command.empty())
+      if (const auto command = command_for_missing(*event); !command.empty())
         cause.commands = {command};
       return cause;
     }

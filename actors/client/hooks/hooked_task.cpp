@@ -1,5 +1,6 @@
 #include "actors/client/hooks/hooked_task.hpp"
 
+#include "runtime/object/entries.hpp"
 #include "runtime/workload/task_event.hpp"
 
 namespace nomad::client {
@@ -25,7 +26,9 @@ AgentRequest::Builder HookedTask::order(Draft<AgentRequest>& draft) const {
   return *draft;
 }
 
-void HookedTask::tell(std::string_view type, std::string_view message) const {
+void HookedTask::tell(std::string_view type,
+                      std::string_view message,
+                      const Details& details) const {
   Draft<schema::plugin::Notice> notice;
   notice->setAllocId(scope_.target->getAllocId());
   notice->setTask(scope_.target->getTask());
@@ -33,6 +36,7 @@ void HookedTask::tell(std::string_view type, std::string_view message) const {
   event.setType(text(type));
   event.setTime(unix_now_());
   event.setMessage(text(message));
+  fill_entries(event.initDetails(static_cast<unsigned>(details.size())), details);
   self_->send(agent_, plugin_agent::Notice{notice.freeze()});
 }
 

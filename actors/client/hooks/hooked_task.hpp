@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,8 +23,11 @@ public:
   HookedTask(actor::Self* self, PluginAgent agent, UnixClock unix_now, const HookScope& scope)
       : self_{self}, agent_{std::move(agent)}, unix_now_{std::move(unix_now)}, scope_{scope} {}
 
+  /// What programs read of an event.
+  using Details = std::map<std::string, std::string>;
+
   /// An event in the task's history.
-  void tell(std::string_view type, std::string_view message) const;
+  void tell(std::string_view type, std::string_view message, const Details& details = {}) const;
 
   /// Ends the task as failed.
   void fail(std::string_view message) const;

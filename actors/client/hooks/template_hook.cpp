@@ -229,7 +229,14 @@ private:
     });
   }
 
-  void perform(const template_action::Tell& it) { actions_->task().tell("Template", it.text); }
+  void perform(const template_action::Tell& it) {
+    HookedTask::Details details;
+    if (it.awaited)
+      details = {{"missing_variable", it.awaited->path},
+                 {"missing_variable_namespace",
+                  it.awaited->name_space.empty() ? "default" : it.awaited->name_space}};
+    actions_->task().tell("Template", it.text, details);
+  }
 
   void perform(const template_action::Fail& it) { actions_->task().fail(it.text); }
 

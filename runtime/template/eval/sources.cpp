@@ -11,8 +11,6 @@ std::string place(std::string_view path, std::string_view name_space, std::strin
          + std::string{region.empty() ? "global" : region};
 }
 
-constexpr std::string_view awaited_variable = "nomad.var.block(";
-
 struct Names {
   std::string operator()(const ServicesQuery& query) const {
     return query.region.empty() ? "nomad.services" : "nomad.services(@" + query.region + ')';
@@ -26,7 +24,7 @@ struct Names {
   }
 
   std::string operator()(const VariableQuery& query) const {
-    return std::string{query.waits ? awaited_variable : "nomad.var.get("}
+    return std::string{query.waits ? "nomad.var.block(" : "nomad.var.get("}
            + place(query.path, query.name_space, query.region) + ')';
   }
 
@@ -39,21 +37,6 @@ struct Names {
 
 }  // namespace
 
-std::optional<VariableQuery> awaited_variable_in(std::string_view text) {
-  const auto at = text.find(awaited_variable);
-  if (at == text.npos) return {};
-  text.remove_prefix(at + awaited_variable.size());
-  const auto name = text.substr(0, text.find(')'));
-  const auto path = name.substr(0, name.find('@'));
-  const auto rest = name.substr(std::min(path.size() + 1, name.size()));
-  const auto ns = rest.substr(0, rest.find('.'));
-  if (path.empty()) return {};
-  return VariableQuery{.path = std::string{path},
-                       .name_space = std::string{ns},
-                       .region = std::string{rest.substr(std::min(ns.size() + 1, rest.size()))},
-                       .waits = true};
-}
-
 std::string to_string(const Query& query) {
   return std::visit(Names{}, query);
 }
@@ -64,6 +47,14 @@ std::vector<std::string> Dependencies::missing() const {
     if (!answered) names.push_back(to_string(query));
   std::ranges::sort(names);
   return names;
+}
+
+std::optional<VariableQuery> Dependencies::awaited_variable() const {
+  for (const auto& [query, answered] : asked)
+    if (const auto* variable = std::get_if<VariableQuery>(&query);
+        variable != nullptr && variable->waits && !answered)
+      return *variable;
+  return {};
 }
 
 }  // namespace nomad::templates

@@ -70,9 +70,6 @@ using Query
 /// As task events name it: "nomad.var.block(app/config@default.global)", "nomad.service(db)".
 std::string to_string(const Query& query);
 
-/// The first variable that a text names which `to_string` has named, and that a template waits for.
-std::optional<VariableQuery> awaited_variable_in(std::string_view text);
-
 struct ServiceName {
   std::string name;
   std::vector<std::string> tags{};
@@ -137,6 +134,9 @@ struct Dependencies {
 
   /// In the order of their names.
   std::vector<std::string> missing() const;
+
+  /// The first variable that is waited for to exist.
+  std::optional<VariableQuery> awaited_variable() const;
 };
 
 }  // namespace nomad::templates

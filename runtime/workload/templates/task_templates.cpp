@@ -66,6 +66,7 @@ void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {
     auto& one = all_[result.index];
     one.asked = result.asked;
     one.missing = result.missing;
+    one.awaited = result.awaited;
     if (result.missing.empty()) one.is_whole = true;
     if (one.once && one.is_whole) one.asked.clear();
     if (result.written && acts_on_changes()) changed_.insert(result.index);
@@ -125,6 +126,12 @@ std::optional<templates::ChangePlan> TaskTemplates::take_first_scripts() {
   acting_on_.clear();
   acting_ = true;
   return plan;
+}
+
+std::optional<templates::VariableQuery> TaskTemplates::awaited_variable() const {
+  for (const auto& one : all_)
+    if (one.awaited) return one.awaited;
+  return {};
 }
 
 std::optional<templates::ChangePlan> TaskTemplates::take_plan(Time now, std::uint64_t random) {

@@ -41,9 +41,10 @@ struct TemplateTerms {
 /// What came of a rendering.
 struct TemplateRendering {
   std::size_t index = 0;
-  std::vector<templates::ClusterQuery> asked{};  ///< Of the cluster.
-  std::vector<std::string> missing{};            ///< Names; none: the text is whole.
-  bool written = false;                          ///< The file has another text now.
+  std::vector<templates::ClusterQuery> asked{};       ///< Of the cluster.
+  std::vector<std::string> missing{};                 ///< Names; none: the text is whole.
+  std::optional<templates::VariableQuery> awaited{};  ///< What of that is a variable.
+  bool written = false;                               ///< The file has another text now.
 };
 
 class TaskTemplates {
@@ -89,6 +90,8 @@ public:
   std::set<templates::ClusterQuery> followed() const;
   /// What is waited for, by name.
   std::set<std::string> missing() const;
+  /// The first of that which is a variable that does not exist.
+  std::optional<templates::VariableQuery> awaited_variable() const;
   /// What is to be done to the task now; `acted` follows. `random`: any 64 bits.
   std::optional<templates::ChangePlan> take_plan(Time now, std::uint64_t random);
   /// When to ask again, if nothing happens before.
@@ -110,6 +113,7 @@ private:
     templates::QuietTime quiet;
     std::vector<templates::ClusterQuery> asked{};
     std::vector<std::string> missing{};
+    std::optional<templates::VariableQuery> awaited{};
     bool is_dirty = true;   ///< To be rendered at once.
     bool is_whole = false;  ///< It has been rendered since the last `begin` that was `anew`.
     bool once = false;      ///< When it is whole nothing changes it.

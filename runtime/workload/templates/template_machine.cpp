@@ -119,7 +119,8 @@ void TemplateMachine::release_or_report(Time now) {
     return answer_start({});
   }
   report_.update(templates_.missing(), now);
-  if (auto text = report_.take(now)) act(template_action::Tell{std::move(*text)});
+  if (auto text = report_.take(now))
+    act(template_action::Tell{std::move(*text), templates_.awaited_variable()});
 }
 
 void TemplateMachine::wait(Time now) {

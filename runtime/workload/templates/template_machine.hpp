@@ -65,6 +65,7 @@ struct CarryOut {
 /// Something for the task's history.
 struct Tell {
   std::string text;
+  std::optional<templates::VariableQuery> awaited{};  ///< A variable that does not exist.
 };
 
 /// The task ends, as failed.

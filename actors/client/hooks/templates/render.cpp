@@ -310,6 +310,7 @@ Result<> render_one(const RenderOrder& order,
   workload::TemplateRendering done{.index = index,
                                    .asked = std::move(*asked),
                                    .missing = text->dependencies.missing(),
+                                   .awaited = text->dependencies.awaited_variable(),
                                    .written = false};
   if (order.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
   if (done.missing.empty()) {

@@ -72,15 +72,20 @@ TEST_CASE("why: a task says by its events what is wrong with it") {
 }
 
 TEST_CASE("why: the variable that a template waits for can be put by what is shown") {
-  const auto command_for = [](const std::string& missing) {
+  const auto command_for = [](const std::string& details) {
     const auto facts = with_allocs(test::failed_stub(
-        "11111111", "[" + event("Template", "Missing: nomad.var.block(" + missing + "), x") + "]",
-        "", R"("State":"pending")"));
+        "11111111",
+        "[" + event("Template", "Missing: whatever", R"(,"Details":{)" + details + "}") + "]", "",
+        R"("State":"pending")"));
     return diagnose(facts).at(0).commands.at(0);
   };
-  CHECK(command_for("a/b@default.global") == "nomadctl var put a/b KEY=VALUE");
-  CHECK(command_for("a/b@ops.global") == "nomadctl var put -namespace=ops a/b KEY=VALUE");
-  CHECK(command_for("a/b") == "nomadctl var put a/b KEY=VALUE");
+  constexpr auto path = R"("missing_variable":"a/b")";
+  CHECK(command_for(std::string{path} + R"(,"missing_variable_namespace":"default")")
+        == "nomadctl var put a/b KEY=VALUE");
+  CHECK(command_for(std::string{path} + R"(,"missing_variable_namespace":"ops")")
+        == "nomadctl var put -namespace=ops a/b KEY=VALUE");
+  CHECK(command_for(path) == "nomadctl var put a/b KEY=VALUE");
+  CHECK(command_for(R"("other":"x")") == "nomadctl alloc status 11111111");
 }
 
 TEST_CASE("why: the last events and lines of a task stand below") {

@@ -80,6 +80,20 @@ struct TemplateFixture : ClientFixture {
 
   bool is_running() { return heard.contains(alloc_id(1)) && status(1) == ClientStatus::RUNNING; }
 
+  using Details = std::map<std::string, std::string>;
+
+  /// Of the task's last event of this type.
+  Details details(const std::string& type) {
+    Details details;
+    for (const auto event : task(1).getEvents())
+      if (view(event.getType()) == type) {
+        details.clear();
+        for (const auto entry : event.getDetails())
+          details.emplace(copy(entry.getKey()), copy(entry.getValue()));
+      }
+    return details;
+  }
+
   /// The sentences of the task's events of this type.
   std::vector<std::string> said(const std::string& type) {
     std::vector<std::string> said;
@@ -99,6 +113,8 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: a task starts when what it as
   advance(4s);
   CHECK_FALSE(is_running());
   CHECK(said("Template") == Said{"Missing: nomad.var.block(app@default.global)"});
+  CHECK(details("Template").at("missing_variable") == "app");
+  CHECK(details("Template").at("missing_variable_namespace") == "default");
   CHECK_FALSE(std::filesystem::exists(path("local/app.conf")));
 
   set_variable("app", {{"port", "80"}});

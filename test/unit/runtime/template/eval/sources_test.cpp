@@ -4,16 +4,16 @@
 
 using namespace nomad::templates;
 
-TEST_CASE("sources: a variable that a template waits for is found in the text that names it") {
-  const VariableQuery query{
+TEST_CASE("sources: the variable that is awaited is one that a template waits for in vain") {
+  const VariableQuery waits{
       .path = "nomad/jobs/web", .name_space = "team", .region = "eu", .waits = true};
+  auto tells = waits;
+  tells.waits = false;
 
-  CHECK(awaited_variable_in("Missing: " + to_string(query)) == query);
-  CHECK(awaited_variable_in("Missing: nomad.service(db), " + to_string(query) + " and more")
-        == query);
-  CHECK_FALSE(awaited_variable_in("Missing: nomad.service(db)"));
-  CHECK_FALSE(
-      awaited_variable_in(to_string(VariableQuery{.path = "a"})));  // it is told, not awaited
-  CHECK_FALSE(awaited_variable_in("nomad.var.block("));
-  CHECK_FALSE(awaited_variable_in("nomad.var.block(@default.global)"));
+  CHECK(Dependencies{{{waits, false}}}.awaited_variable() == waits);
+  CHECK(Dependencies{{{ServiceQuery{.name = "db"}, false}, {waits, false}}}.awaited_variable()
+        == waits);
+  CHECK_FALSE(Dependencies{{{waits, true}}}.awaited_variable());
+  CHECK_FALSE(Dependencies{{{tells, false}}}.awaited_variable());
+  CHECK_FALSE(Dependencies{{{ServiceQuery{.name = "db"}, false}}}.awaited_variable());
 }

@@ -56,9 +56,12 @@ TEST_CASE("task_templates: a task may start when all of them are whole") {
   task.begin(false, false);
   CHECK(task.take_due(0s) == Locations{0, 1});
   CHECK(task.take_due(0s).empty());  // One rendering at a time.
-  task.rendered({{.index = 0, .written = true}, {.index = 1, .asked = {app}, .missing = {"app"}}});
+  const nomad::templates::VariableQuery awaited{.path = "app", .waits = true};
+  task.rendered({{.index = 0, .written = true},
+                 {.index = 1, .asked = {app}, .missing = {"app"}, .awaited = awaited}});
   CHECK_FALSE(task.is_ready());
   CHECK(task.missing() == std::set<std::string>{"app"});
+  CHECK(task.awaited_variable() == awaited);
   CHECK(task.followed() == std::set{app});
 
   task.news(db, 1s);
@@ -68,6 +71,7 @@ TEST_CASE("task_templates: a task may start when all of them are whole") {
   task.rendered({{.index = 1, .asked = {app}, .written = true}});
   CHECK(task.is_ready());
   CHECK(task.missing().empty());
+  CHECK_FALSE(task.awaited_variable());
 }
 
 TEST_CASE("task_templates: one that is rendered once follows nothing when it is whole") {
