@@ -181,7 +181,9 @@ Result<int> write(const PutOptions& options,
   const auto response
       = NOMAD_TRY(api.send("PUT", variable_path(draft.path), query, boost::json::serialize(body))
                       .within("Error creating variable"));
-  if (const auto code = explain_conflict(response, check_index)) return *code;
+  if (const auto code
+      = explain_conflict(response, options.force ? std::optional<std::uint64_t>{} : check_index))
+    return *code;
   if (response.status / 100 != 2) return fail("Error creating variable", refusal(response));
   const auto written = NOMAD_TRY(parse_json(response.body).within("Error creating variable"));
   warn(odd_keys);

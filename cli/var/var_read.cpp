@@ -152,7 +152,7 @@ Result<int> run_var_purge(const std::vector<std::string>& arguments) {
   if (*check) query.emplace_back("cas", std::to_string(**check));
   const auto response = NOMAD_TRY(
       api.send("DELETE", variable_path(path), query, "").within("Error purging variable"));
-  if (const auto code = explain_conflict(response, check->value_or(0))) return *code;
+  if (const auto code = explain_conflict(response, *check)) return *code;
   if (response.status / 100 != 2) return fail("Error purging variable", refusal(response));
   std::cout << fmt::format("Successfully purged variable \"{}\"!\n", path);
   return 0;

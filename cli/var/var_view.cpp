@@ -145,8 +145,14 @@ Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text) 
 }
 
 std::optional<int> explain_conflict(const net::ClientResponse& response,
-                                    std::uint64_t check_index) {
+                                    std::optional<std::uint64_t> check_index) {
   if (response.status != 409) return std::nullopt;
+  if (!check_index) {
+    std::cerr
+        << "\nVariable is locked\n\n    Whoever holds its lock may change it, and others when "
+           "the lock has been released.\n\n";
+    return 1;
+  }
   const auto stored = parse_json(response.body);
   if (!stored) return std::nullopt;
   const View view{*stored};
@@ -158,7 +164,7 @@ std::optional<int> explain_conflict(const net::ClientResponse& response,
       "Your provided check-index ({}) does not match the server-side index ({}). {} If you are "
       "sure you want to perform this operation, add the -force or -check-index={} flag before the "
       "positional arguments.",
-      check_index, index, updated, index);
+      *check_index, index, updated, index);
   std::cerr << "\nCheck-and-Set conflict\n\n" << wrapped(text, 80, "    ") << "\n\n";
   return 1;
 }

@@ -36,7 +36,9 @@ std::string wrapped(std::string_view paragraph, std::size_t width, std::string_v
 Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text);
 
 /// If `response` is a refused check-and-set, explains it on stderr and returns the exit code.
-std::optional<int> explain_conflict(const net::ClientResponse& response, std::uint64_t check_index);
+/// Without a check there is one reason alone to refuse: a lock.
+std::optional<int> explain_conflict(const net::ClientResponse& response,
+                                    std::optional<std::uint64_t> check_index);
 
 /// The path of the API for a variable's path, segment by segment.
 std::string variable_path(std::string_view path);

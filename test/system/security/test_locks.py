@@ -78,7 +78,12 @@ class LocksTest(unittest.TestCase):
     def test_a_command_runs_while_it_holds_the_lock(self):
         running = self.run_locked("-shell=false", "app", "sh", "-c", "echo begun; read x < /dev/null; sleep 1000")
         self.assertEqual("begun\n", running.stdout.readline())
-        self.assertEqual(409, lock(self.cluster.leader(), "acquire").status)
+        leader = self.cluster.leader()
+        self.assertEqual(409, lock(leader, "acquire").status)
+        for words in (("put", "-force", "app", "k=v"), ("purge", "app")):
+            refused = leader.run("var", *words)
+            self.assertEqual(1, refused.returncode)
+            self.assertIn("Variable is locked", refused.stderr)
         early = self.run_locked("-early-return", "app", "echo never")
         self.assertEqual(("", ""), early.communicate(timeout=60))
         self.assertEqual(0, early.returncode)
