@@ -1,5 +1,6 @@
 // The one event stream of a browser and region: keeps it open, tells what comes, and when something was missed. Used by the worker,
-// and by a page whose browser has no shared workers.
+// and by a page whose browser has no shared workers. It is a websocket, of which browsers allow a host some two hundred; where none comes
+// through, as behind a proxy that passes none, it is the body of an answer, which takes one of six connections.
 import { Newest, happenedOf, type RawEvent } from "../pure/rows.ts";
 import type { Told } from "./messages.ts";
 
@@ -8,6 +9,14 @@ const longest_wait = 10_000;
 const poll_interval = 5_000;
 const pause_of_telling = 100;  // of a burst; what comes after a silence is told at once
 const object_topics = ["Job", "Allocation", "Evaluation", "Deployment", "Service"];
+
+/** Opens a websocket at a path of the agent; null where there are none. */
+export type Dial = ((path: string) => WebSocket) | null;
+
+function dialHere(): Dial {
+  if (!("WebSocket" in globalThis) || !("location" in globalThis)) return null;
+  return (path) => new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`);
+}
 
 /** What may be asked for, most first; the last is nothing but a clock. */
 const askable: readonly string[][] = [["*"], [...object_topics, "Node"], object_topics, ["Node"], []];
@@ -25,7 +34,7 @@ export class Stream {
   private toldAt = 0;
   private isPlanned = false;
 
-  constructor(private readonly tell: (told: Told) => void, private readonly region = "") {}
+  constructor(private readonly tell: (told: Told) => void, private readonly region = "", private readonly dial: Dial = dialHere()) {}
 
   get polls(): boolean {
     return askable[this.scope]?.length === 0;
@@ -77,6 +86,9 @@ export class Stream {
     const topics = askable[this.scope] ?? [];
     if (topics.length === 0) return this.poll(abort);
     const query = new URLSearchParams([...topics.map((topic) => ["topic", topic]), ["namespace", "*"], ["index", String(this.index)], ...this.place()]);
+    if (this.dial && await this.followSocket(this.dial, `/v1/event/stream?${query}`, abort)) return;
+    if (abort.signal.aborted) return;
+    // It was not let in, or none comes through: an answer says which, with a status.
     const answer = await fetch(`/v1/event/stream?${query}`, { headers: this.headers(), signal: abort.signal, credentials: "omit", cache: "no-store" });
     if (abort.signal.aborted) return;  // what it says is of another token
     if (answer.status === 403) {
@@ -87,6 +99,35 @@ export class Stream {
     if (!answer.ok || answer.body === null) throw new Error(`status ${answer.status}`);
     this.opened();
     await this.read(answer.body.getReader(), abort);
+  }
+
+  /** Whether a websocket was let in; it has ended then. */
+  private followSocket(dial: NonNullable<Dial>, path: string, abort: AbortController): Promise<boolean> {
+    const socket = dial(`${path}&ws_handshake=true`);
+    return new Promise((resolve) => {
+      let isIn = false;
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const ended = (): void => { clearTimeout(timer); resolve(isIn); };
+      // Of a connection that is dead nothing comes any more, not even its end.
+      const end = (): void => { socket.close(); ended(); };
+      const waitAgain = (): void => { clearTimeout(timer); timer = setTimeout(end, silence); };
+      waitAgain();
+      abort.signal.addEventListener("abort", end, { once: true });
+      socket.onopen = () => socket.send(JSON.stringify({ version: 1, auth_token: this.token }));
+      socket.onmessage = ({ data }: MessageEvent<string>) => {
+        if (abort.signal.aborted) return;
+        waitAgain();
+        if (!isIn) this.opened();
+        isIn = true;
+        try {
+          this.take(data.split("\n"));
+        } catch {
+          end();  // as it says itself
+        }
+      };
+      socket.onclose = ended;
+      socket.onerror = () => undefined;  // a close follows
+    });
   }
 
   /** Without rights to any topic: pages read again from time to time. */
