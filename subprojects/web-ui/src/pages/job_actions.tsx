@@ -1,13 +1,14 @@
 // What can be done with a job as a whole.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { ActionButton, Check, Confirm, Status, TextField } from "../parts/parts.tsx";
-import { several } from "../pure/units.ts";
 import { go, jobLink, place, setParameter } from "../shell/router.ts";
-import { get, send, word } from "../store/api.ts";
+import { send, word } from "../store/api.ts";
 import { useWhyNot } from "../store/may.ts";
 import type { JobProps } from "./job.tsx";
-import type { AllocStub, Job } from "./job_types.ts";
+import { restartJob, startJob } from "./job_deeds.ts";
+import type { Job } from "./job_types.ts";
 
 export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
   const isDispatching = job.ParameterizedJob != null && place.value.query.get("dispatch") === "true";
@@ -21,9 +22,10 @@ export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Ele
   const hasChildren = job.Periodic != null || job.ParameterizedJob != null;
   return <div class="actions">
     <Status value={job.Status} label="Job status" />
+    <ObjectTools id={id} shown="" command={commandOf("job status", id, ns)} raw={job} />
     <span>{job.Type}</span><span>priority {job.Priority}</span><span>namespace {ns}</span><span>version {job.Version}</span>
     <span class="grow" />
-    {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => start(path, ns)}>Start</ActionButton>
+    {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => startJob(path, ns)}>Start</ActionButton>
       : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
     {isStopped || hasChildren ? null : <button type="button" disabled={cannotRestart !== undefined} title={cannotRestart} onClick={() => setAsks("restart")}>Restart</button>}
     <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
@@ -44,26 +46,9 @@ export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Ele
   </div>;
 }
 
-/** The job as it is now, not stopped; with its text, so that its definition stays readable. */
-async function start(path: string, ns: string): Promise<void> {
-  const { value: job } = await get<Job>(path, { namespace: ns });
-  const submission = await get<object>(`${path}/submission`, { namespace: ns, version: job.Version }).then((got) => got.value, () => undefined);
-  await send("PUT", "/v1/jobs", { namespace: ns }, { Job: { ...job, Stop: false }, EnforceIndex: true, JobModifyIndex: job.JobModifyIndex, Submission: submission });
-}
-
-/** Restarts what runs, one after the other, and says how far it is. */
 function RestartDialog({ isOpen, close, path, ns, id }: { isOpen: boolean; close: () => void; path: string; ns: string; id: string }): JSX.Element {
   const [said, setSaid] = useState("");
-  const restart = async (): Promise<void> => {
-    const { value: allocs } = await get<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" });
-    const running = allocs.filter((alloc) => alloc.ClientStatus === "running" && alloc.DesiredStatus === "run");
-    if (running.length === 0) throw new Error("None of its allocations is running");
-    for (const [at, alloc] of running.entries()) {
-      setSaid(`${at} of ${several(running.length, "allocation")} restarted`);
-      await send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {});
-    }
-  };
-  return <Confirm name="Restart job" button="Restart job" isOpen={isOpen} close={() => { setSaid(""); close(); }} done={`${id} is restarted`} act={restart}>
+  return <Confirm name="Restart job" button="Restart job" isOpen={isOpen} close={() => { setSaid(""); close(); }} done={`${id} is restarted`} act={() => restartJob(path, ns, setSaid)}>
     <p>The running tasks of {id} end and start again where they are, one allocation after the other. None is moved.</p>
     {said ? <p role="status">{said}</p> : null}</Confirm>;
 }

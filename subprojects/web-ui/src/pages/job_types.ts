@@ -30,6 +30,19 @@ export interface JobStub {
   JobSummary: JobSummary | null;
   SubmitTime: number;
   ModifyIndex: number;
+  NodePool?: string;
+}
+
+/** Of a job what its row shows besides: /v1/jobs/statuses. */
+export interface JobStatus {
+  ID: string;
+  Namespace: string;
+  Version: number;
+  NodePool: string;
+  GroupCountSum: number;
+  Allocs: { ID: string; ClientStatus: string; JobVersion: number }[] | null;
+  ChildStatuses: string[] | null;
+  LatestDeployment: { IsActive: boolean; RequiresPromotion: boolean; Status: string } | null;
 }
 
 export interface Task {
@@ -43,6 +56,7 @@ export interface Group {
   Name: string;
   Count: number;
   EphemeralDisk?: { SizeMB: number } | null;
+  Networks?: { DynamicPorts: { Label: string }[] | null; ReservedPorts: { Label: string; Value: number }[] | null }[] | null;
   Tasks: Task[] | null;
 }
 
@@ -62,7 +76,7 @@ export interface Job {
   SubmitTime: number;
   TaskGroups: Group[] | null;
   Meta: Record<string, string> | null;
-  Periodic?: { Spec: string; TimeZone: string; Enabled: boolean } | null;
+  Periodic?: { Spec: string; Specs?: string[] | null; TimeZone: string; Enabled: boolean } | null;
   ParameterizedJob?: { Payload: string; MetaRequired: string[] | null; MetaOptional: string[] | null } | null;
   ParentID?: string;
   JobModifyIndex: number;
@@ -161,6 +175,7 @@ export interface DeploymentState {
   HealthyAllocs: number;
   UnhealthyAllocs: number;
   Promoted: boolean;
+  RequireProgressBy?: string;
 }
 
 export interface Deployment {

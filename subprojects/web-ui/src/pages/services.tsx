@@ -37,9 +37,9 @@ export function ServicesPage(): JSX.Element {
   return <><Heading title="Services">Services</Heading>
     <SearchBox label="Filter services" value={text} onChange={(value) => setParameter("filter", value)} />
     <Panel data={services} needs="read-job">{() => <>
-      <Table name="Services" rows={rows} keyOf={(one) => one.ns + one.ServiceName} columns={[
-        { name: "Service", cell: (one) => <a href={`${link("services", one.ServiceName)}?namespace=${word(one.ns)}`}>{one.ServiceName}</a> },
-        { name: "Namespace", cell: (one) => one.ns },
+      <Table name="Services" inAddress rows={rows} keyOf={(one) => one.ns + one.ServiceName} columns={[
+        { name: "Service", by: (one) => one.ServiceName, cell: (one) => <a href={`${link("services", one.ServiceName)}?namespace=${word(one.ns)}`}>{one.ServiceName}</a> },
+        { name: "Namespace", by: (one) => one.ns, cell: (one) => one.ns },
         { name: "Tags", cell: (one) => one.Tags?.join(", ") }]} />
       {rows.length === 0 ? <p class="faint">No task has registered a service: a service block in a job does.</p> : null}</>}</Panel></>;
 }

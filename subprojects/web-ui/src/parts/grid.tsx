@@ -3,10 +3,13 @@ import { Component, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { matches, parseFilter, searchable } from "../pure/filter.ts";
 import { Places } from "../pure/places.ts";
+import { arrows, directionOf, nextSort, sortedBy } from "../pure/sorting.ts";
 import { several } from "../pure/units.ts";
+import { density, hiddenColumns, hideColumns } from "../shell/preferences.ts";
 import { place, setParameter } from "../shell/router.ts";
 import type { List } from "../store/data.ts";
-import { SearchBox, Trouble } from "./parts.tsx";
+import { Selected, type BulkAction } from "./bulk.tsx";
+import { Check, SearchBox, Trouble } from "./parts.tsx";
 
 export interface GridColumn<Row> {
   name: string;
@@ -14,9 +17,11 @@ export interface GridColumn<Row> {
   /** What the filter sees, and what it is sorted by. */
   text: (row: Row) => string | number;
   width?: string;  // of a grid's column; 1fr
+  isHidden?: boolean;  // until somebody chooses it
+  isOfSight?: boolean;  // known of the rows in sight alone, so that nothing can be sorted by it
 }
 
-const row_height = 36;
+const row_heights = { comfortable: 36, compact: 28 };
 const most_height = 1_000_000;  // pixels; above, the place of the scroller is scaled
 const overscan = 8;
 
@@ -29,13 +34,20 @@ interface Props<Row> {
   member?: (row: Row, name: string) => string | undefined;
   needs?: string;
   empty: ComponentChildren;
+  /** What can be done with several rows at once, which can be selected then. */
+  actions?: readonly BulkAction<Row>[];
+  nameOf?: (row: Row) => string;
+  /** Beside the filter: members that have few values. */
+  choices?: ComponentChildren;
+  /** Called with the rows that are in sight, when these are others. */
+  inSight?: (rows: readonly Row[]) => void;
 }
 
 /** What rows show, made once for each: one that changes is another object. */
 const texts = new WeakMap<object, string>();
 
 export function FilteredGrid<Row>(props: Props<Row>): JSX.Element {
-  const { list, columns, name, noun, needs, empty, member } = props;
+  const { list, columns, name, noun, needs, empty, member, idOf, actions } = props;
   const text = place.value.query.get("filter") ?? "";
   const sort = place.value.query.get("sort") ?? "";
   const { rows } = list;
@@ -53,31 +65,47 @@ export function FilteredGrid<Row>(props: Props<Row>): JSX.Element {
       const column = columns.find((one) => one.name.toLowerCase().replaceAll(" ", "") === key);
       return member?.(row, key) ?? (column ? String(column.text(row)) : undefined);
     }));
-    return sorted(kept, columns, sort);
+    return sortedBy(kept, columns.find((one) => one.name === sort.replace(/^-/, ""))?.text, sort.startsWith("-"));
   }, [rows, text, sort]);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const selected = useMemo(() => (chosen.size === 0 ? [] : rows.filter((row) => chosen.has(idOf(row)))), [rows, chosen]);
+  const hidden = hiddenColumns(name, usuallyHidden(columns));
+  const visible = useMemo(() => columns.filter((column) => !hidden.includes(column.name)), [columns, hidden.join()]);
   const counted = text === "" ? several(rows.length, noun) : `${shown.length.toLocaleString("en")} of ${several(rows.length, noun)}`;
   return <>
     <div class="bar-line">
       <SearchBox label={`Filter ${name.toLowerCase()}`} value={text} onChange={(value) => setParameter("filter", value)} />
+      {props.choices}
       <span class="faint" aria-live="polite">{list.isLoading ? "Loading…" : counted}{list.isWhole || list.isLoading || list.error ? "" : ", more are coming"}</span>
+      <span class="grow" /><ColumnChooser list={name} columns={columns} hidden={hidden} />
     </div>
+    {actions ? <Selected noun={noun} rows={selected} actions={actions} nameOf={props.nameOf ?? idOf} clear={() => setChosen(new Set())} /> : null}
     <Trouble error={list.error} needs={needs} />
     {rows.length === 0 && !list.isLoading && !list.error ? <div class="panel empty">{empty}</div> : null}
-    <Grid {...props} rows={shown} sort={sort} />
+    <p class="faint keys">Keys: j and k go from row to row, Enter opens one{actions ? ", Space selects it" : ""}; ? lists them all.</p>
+    <Grid {...props} columns={visible} rows={shown} sort={sort} chosen={actions ? chosen : null} choose={setChosen} />
   </>;
 }
 
-function sorted<Row>(rows: Row[], columns: GridColumn<Row>[], sort: string): Row[] {
-  const down = sort.startsWith("-");
-  const column = columns.find((one) => one.name === sort.replace(/^-/, ""));
-  if (!column) return rows;
-  const keyed = rows.map((row) => ({ row, key: column.text(row) }));
-  keyed.sort((a, b) => (typeof a.key === "number" && typeof b.key === "number" ? a.key - b.key : String(a.key) < String(b.key) ? -1 : String(a.key) > String(b.key) ? 1 : 0));
-  if (down) keyed.reverse();
-  return keyed.map(({ row }) => row);
+function usuallyHidden(columns: readonly { name: string; isHidden?: boolean }[]): string[] {
+  return columns.filter((column) => column.isHidden).map((column) => column.name);
 }
 
-function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row[]; sort: string }): JSX.Element {
+/** Which columns are shown. The first says which object a row is of: it stays. */
+function ColumnChooser({ list, columns, hidden }: { list: string; columns: readonly { name: string }[]; hidden: readonly string[] }): JSX.Element {
+  return <details class="menu"><summary>Columns</summary><fieldset><legend class="hidden">Columns of {list.toLowerCase()}</legend>
+    {columns.slice(1).map(({ name }) => <Check key={name} label={name} checked={!hidden.includes(name)} onChange={(on) => hideColumns(list, on ? hidden.filter((one) => one !== name) : [...hidden, name])} />)}</fieldset></details>;
+}
+
+interface Drawn<Row> extends Props<Row> {
+  rows: Row[];
+  sort: string;
+  chosen: ReadonlySet<string> | null;  // null: none can be
+  choose: (ids: ReadonlySet<string>) => void;
+}
+
+function Grid<Row>({ name, noun, columns, idOf, nameOf = idOf, rows, sort, chosen, choose, inSight }: Drawn<Row>): JSX.Element {
+  const row_height = row_heights[density.value];
   const scroller = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(800);
@@ -86,7 +114,7 @@ function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row
   const offset = total <= most_height ? top : (top / Math.max(1, space - height)) * (total - height);
   const first = Math.max(0, Math.min(rows.length - 1, Math.floor(offset / row_height) - overscan));
   const last = Math.min(rows.length, first + Math.ceil(height / row_height) + 2 * overscan);
-  const widths = columns.map((column) => column.width ?? "minmax(7rem, 1fr)").join(" ");
+  const widths = [...(chosen ? ["2.2rem"] : []), ...columns.map((column) => column.width ?? "minmax(7rem, 1fr)")].join(" ");
   useEffect(() => {
     const element = scroller.current;
     if (!element) return undefined;
@@ -108,18 +136,34 @@ function Grid<Row>({ name, columns, idOf, rows, sort }: Props<Row> & { rows: Row
   const places = useRef(new Places());
   const shown = rows.slice(first, last);
   const keys = places.current.keysOf(shown.map(idOf), () => heldKey(block.current));
+  const told = useRef<readonly Row[]>([]);
+  useEffect(() => {
+    if (!inSight || (told.current.length === shown.length && shown.every((row, at) => row === told.current[at]))) return;
+    told.current = shown;
+    inSight(shown);
+  });
+  // Rows call this as they were drawn: what is chosen now is looked up then.
+  const now = useRef({ chosen, choose });
+  now.current = { chosen, choose };
+  const toggle = useRef((id: string): void => {
+    const next = new Set(now.current.chosen);
+    if (!next.delete(id)) next.add(id);
+    now.current.choose(next);
+  });
+  const isAll = chosen !== null && rows.length > 0 && chosen.size >= rows.length && rows.every((row) => chosen.has(idOf(row)));
   const shift = Math.round(top - (offset - first * row_height));
   useLayoutEffect(() => { block.current?.style.setProperty("transform", `translateY(${shift}px)`); }, [shift]);
-  return <div class="grid" ref={scroller} role="grid" aria-label={name} aria-rowcount={rows.length + 1} aria-colcount={columns.length} tabIndex={0}
+  return <div class="grid" ref={scroller} role="grid" aria-label={name} aria-rowcount={rows.length + 1} aria-colcount={columns.length + (chosen ? 1 : 0)} aria-multiselectable={chosen ? true : undefined} tabIndex={0}
     onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     onKeyDown={(event) => { if (["Home", "End", "PageUp", "PageDown"].includes(event.key)) { event.preventDefault(); move(event.key); } }}>
     <div class="grid-head" role="rowgroup"><div role="row" aria-rowindex={1}>
-      {columns.map((column) => <div role="columnheader" aria-sort={sort === column.name ? "ascending" : sort === `-${column.name}` ? "descending" : "none"}>
-        <button type="button" class="plain" onClick={() => setParameter("sort", sort === column.name ? `-${column.name}` : sort === `-${column.name}` ? "" : column.name)}>
-          {column.name}<span aria-hidden="true">{sort === column.name ? " ↑" : sort === `-${column.name}` ? " ↓" : ""}</span></button></div>)}
+      {chosen ? <div role="columnheader"><input type="checkbox" class="choose" aria-label={`Select all ${noun}s shown`} checked={isAll} onChange={() => choose(isAll ? new Set() : new Set(rows.map(idOf)))} /></div> : null}
+      {columns.map((column) => <div role="columnheader" aria-sort={directionOf(sort, column.name)}>
+        {column.isOfSight ? column.name : <button type="button" class="plain" onClick={() => setParameter("sort", nextSort(sort, column.name))}>{column.name}<span aria-hidden="true">{arrows[directionOf(sort, column.name)]}</span></button>}</div>)}
     </div></div>
     <div class="grid-space" ref={inner} role="presentation"><div ref={block} class="grid-block" role="rowgroup">
-      {shown.map((row, at) => <GridRow key={keys[at]} place={keys[at] ?? 0} row={row} index={first + at} columns={columns as GridColumn<unknown>[]} />)}
+      {shown.map((row, at) => <GridRow key={keys[at]} place={keys[at] ?? 0} row={row} index={first + at} columns={columns as GridColumn<unknown>[]}
+        id={idOf(row)} name={nameOf(row)} isChosen={chosen?.has(idOf(row)) ?? null} toggle={toggle.current} />)}
     </div></div>
   </div>;
 }
@@ -135,16 +179,21 @@ interface RowProps {
   row: unknown;
   index: number;
   columns: GridColumn<unknown>[];
+  id: string;
+  name: string;
+  isChosen: boolean | null;  // null: rows can't be
+  toggle: (id: string) => void;
 }
 
 /** Drawn again only if it is another one or stands elsewhere: scrolling leaves most rows as they are. */
 class GridRow extends Component<RowProps> {
   override shouldComponentUpdate(next: RowProps): boolean {
-    return next.row !== this.props.row || next.index !== this.props.index || next.columns !== this.props.columns;
+    return next.row !== this.props.row || next.index !== this.props.index || next.columns !== this.props.columns || next.isChosen !== this.props.isChosen;
   }
 
-  override render({ place: key, row, index, columns }: RowProps): JSX.Element {
-    return <div role="row" class="grid-row" aria-rowindex={index + 2} data-row={String(key)} tabIndex={-1}>
+  override render({ place: key, row, index, columns, id, name, isChosen, toggle }: RowProps): JSX.Element {
+    return <div role="row" class="grid-row" aria-rowindex={index + 2} aria-selected={isChosen ?? undefined} data-row={String(key)} tabIndex={-1}>
+      {isChosen === null ? null : <div role="gridcell"><input type="checkbox" class="choose" aria-label={`Select ${name}`} checked={isChosen} onChange={() => toggle(id)} /></div>}
       {columns.map((column) => <div role="gridcell">{column.cell(row)}</div>)}</div>;
   }
 }

@@ -1,18 +1,10 @@
 // What tasks and machines have used, as their agent remembers it: pictures with the figures beside them.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { lastOf, newestOf, outlineOf, seriesFor, type Measure, type Series } from "../pure/series.ts";
+import { lastOf, newestOf, outlineOf, seriesFor, type Measure } from "../pure/series.ts";
 import { bytes, duration, mebibytes, several } from "../pure/units.ts";
 import { useData } from "../store/data.ts";
-
-export interface Past {
-  Task: string;  // empty: of a machine
-  Series: Series[] | null;
-  Restarts: number;
-  Reserved?: { CPU: number; MemoryMB: number } | null;
-  P95?: { CPU: number; Memory: number; Seconds: number } | null;
-  Advice?: { Resource: string; Text: string }[] | null;
-}
+import type { Past, Subject } from "../store/samples.ts";
 
 const every = 10_000;  // as often as a sample is taken
 const width = 320;
@@ -34,7 +26,7 @@ const cpu = (value: number): string => `${Math.round(value)} MHz`;
 const spans: readonly (readonly [string, number])[] = [["1 h", 3_600], ["24 h", 86_400]];
 
 /** Of an allocation's tasks, or of a machine. Nothing until something is remembered. */
-export function History({ of }: { of: { alloc_id: string } | { node_id: string } }): JSX.Element | null {
+export function History({ of }: { of: Subject }): JSX.Element | null {
   const [seconds, setSeconds] = useState(3_600);
   const past = useData<Past[]>("/v1/client/metrics/history", of, { every });
   if (!past.value || past.value.length === 0) return null;

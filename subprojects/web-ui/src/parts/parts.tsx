@@ -4,6 +4,9 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { said, type ApiError } from "../store/api.ts";
 import type { Data } from "../store/data.ts";
 import { ago } from "../pure/units.ts";
+import { arrows, directionOf, nextSort, sortedBy } from "../pure/sorting.ts";
+import { exactly } from "../shell/preferences.ts";
+import { place, setParameter } from "../shell/router.ts";
 import { signal } from "@preact/signals";
 
 /** The heading of the page, which is its title, too. */
@@ -64,13 +67,19 @@ export interface Column<Row> {
   name: string;
   cell: (row: Row) => ComponentChildren;
   isNumber?: boolean;
+  /** What it is sorted by, where it can be. */
+  by?: (row: Row) => string | number;
 }
 
-/** A table of few rows. */
-export function Table<Row>({ name, columns, rows, keyOf }: { name: string; columns: Column<Row>[]; rows: readonly Row[]; keyOf: (row: Row) => string }): JSX.Element {
+/** A table of few rows. What it is sorted by stands in the address with `inAddress`, where the page is about it. */
+export function Table<Row>({ name, columns, rows, keyOf, inAddress = false }: { name: string; columns: Column<Row>[]; rows: readonly Row[]; keyOf: (row: Row) => string; inAddress?: boolean }): JSX.Element {
+  const [own, setOwn] = useState("");
+  const sort = inAddress ? place.value.query.get("sort") ?? "" : own;
+  const choose = (to: string): void => (inAddress ? setParameter("sort", to) : setOwn(to));
   return <div class="scroll" tabIndex={0} role="region" aria-label={`${name} table`}><table aria-label={name}>
-    <thead><tr>{columns.map((column) => <th scope="col" class={column.isNumber ? "number" : undefined}>{column.name}</th>)}</tr></thead>
-    <tbody>{rows.map((row) => <tr key={keyOf(row)} data-row="">{columns.map((column) => <td class={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>)}</tr>)}</tbody>
+    <thead><tr>{columns.map((column) => <th scope="col" class={column.isNumber ? "number" : undefined} aria-sort={column.by ? directionOf(sort, column.name) : undefined}>
+      {column.by ? <button type="button" class="plain sorter" onClick={() => choose(nextSort(sort, column.name))}>{column.name}<span aria-hidden="true">{arrows[directionOf(sort, column.name)]}</span></button> : column.name}</th>)}</tr></thead>
+    <tbody>{sortedBy(rows, columns.find((one) => one.name === sort.replace(/^-/, ""))?.by, sort.startsWith("-")).map((row) => <tr key={keyOf(row)} data-row="">{columns.map((column) => <td class={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>)}</tr>)}</tbody>
   </table></div>;
 }
 
@@ -86,7 +95,7 @@ setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1_000);
 
 export function Ago({ at }: { at: number }): JSX.Element | null {
   if (!at) return null;
-  return <time dateTime={new Date(at).toISOString()} title={new Date(at).toLocaleString()}>{ago(at, now.value)}</time>;
+  return <time dateTime={new Date(at).toISOString()} title={exactly(at)}>{ago(at, now.value)}</time>;
 }
 
 export function SearchBox({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }): JSX.Element {
@@ -186,8 +195,9 @@ export function Choice({ label, value, options, onChange }: { label: string; val
     {options.map((one) => { const [key, text] = typeof one === "string" ? [one, one] : one; return <option value={key}>{text}</option>; })}</select></label>;
 }
 
-export function Check({ label, checked, onChange }: { label: string; checked: boolean; onChange: (value: boolean) => void }): JSX.Element {
-  return <label class="check"><input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />{label}</label>;
+/** `press`: a key that changes it (shell/keys.ts). */
+export function Check({ label, checked, onChange, press }: { label: string; checked: boolean; onChange: (value: boolean) => void; press?: string }): JSX.Element {
+  return <label class="check"><input type="checkbox" data-key={press} checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />{label}</label>;
 }
 
 /** Something that is on or off, at the agent. */

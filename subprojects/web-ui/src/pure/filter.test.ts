@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
-import { matches, parseFilter, searchable } from "./filter.ts";
+import { matches, parseFilter, searchable, memberOf, withMember } from "./filter.ts";
 
 const row = ["web-1", "running", "default"];
 const member = (name: string): string | undefined => ({ status: "running", ns: "default" })[name];
@@ -17,4 +17,12 @@ test("a key looks in one member; an unknown one is a word", () => {
   assert.ok(!kept("status=default"));
   assert.ok(!kept("what=web"));
   assert.ok(kept("web="  .slice(0, 3)));
+});
+
+test("one member of a filter is chosen and taken out, other words stay", () => {
+  assert.equal(withMember("Web status=dead", "type", "batch"), "Web status=dead type=batch");
+  assert.equal(withMember("Web status=dead type=batch", "status", ""), "Web type=batch");
+  assert.equal(withMember("status=dead", "status", "running"), "status=running");
+  assert.equal(memberOf("web Status=Dead", "status"), "dead");
+  assert.equal(memberOf("web", "status"), "");
 });

@@ -30,3 +30,14 @@ export function matches(filter: Filter, text: string, members: (name: string) =>
   }
   return filter.words.every((word) => text.includes(word));
 }
+
+/** What a filter's text wants of one member; empty for anything. */
+export function memberOf(text: string, name: string): string {
+  return parseFilter(text).members.find(([key]) => key === name)?.[1] ?? "";
+}
+
+/** The text with another value for this member; an empty one takes it out. Other words stay as they were written. */
+export function withMember(text: string, name: string, value: string): string {
+  const others = text.split(/\s+/).filter((word) => word !== "" && !word.toLowerCase().startsWith(`${name}=`));
+  return [...others, ...(value === "" ? [] : [`${name}=${value}`])].join(" ");
+}

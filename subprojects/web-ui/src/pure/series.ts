@@ -47,3 +47,26 @@ export function newestOf(samples: readonly (number | null)[]): number | undefine
   for (let at = samples.length - 1; at >= 0; at -= 1) { const sample = samples[at]; if (sample != null) return sample; }
   return undefined;
 }
+
+/** So many samples instead of more, each what `of` makes of those it stands for; those before the first are null. */
+export function thinned(samples: readonly (number | null)[], count: number, of: (known: number[]) => number): (number | null)[] {
+  const each = Math.max(1, Math.ceil(samples.length / count));
+  const made: (number | null)[] = [];
+  for (let end = samples.length; end > 0 && made.length < count; end -= each) {
+    const known = samples.slice(Math.max(0, end - each), end).filter((sample) => sample !== null);
+    made.push(known.length > 0 ? of(known) : null);
+  }
+  return [...new Array<null>(count - made.length).fill(null), ...made.reverse()];
+}
+
+/** Of several together, the newest samples below each other. */
+export function summed(all: readonly (readonly (number | null)[])[]): (number | null)[] {
+  const longest = Math.max(0, ...all.map((one) => one.length));
+  return Array.from({ length: longest }, (_, at) => {
+    const known = all.map((one) => one[at - (longest - one.length)]).filter((sample) => sample != null);
+    return known.length > 0 ? known.reduce((sum, sample) => sum + sample, 0) : null;
+  });
+}
+
+export const meanOf = (known: readonly number[]): number => known.reduce((sum, sample) => sum + sample, 0) / known.length;
+export const mostOf = (known: readonly number[]): number => Math.max(...known);

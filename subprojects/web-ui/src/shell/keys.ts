@@ -9,6 +9,7 @@ const places: Record<string, string> = { j: "jobs", a: "allocations", c: "client
 let pending = "";
 
 function isTyping(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement && (target.type === "checkbox" || target.type === "radio")) return false;
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest("[data-keys=off]") !== null);
 }
 
@@ -27,6 +28,14 @@ function press(key: string): boolean {
   const target = document.querySelector<HTMLElement>(`main [data-key="${key}"]`);
   target?.click();
   return target !== null;
+}
+
+/** Selects the row that has the focus, or takes it back. */
+function choose(target: EventTarget | null): boolean {
+  const row = target instanceof HTMLElement && target.dataset["row"] !== undefined ? target : null;
+  const box = row?.querySelector<HTMLElement>(".choose");
+  box?.click();
+  return box != null;
 }
 
 function focusFilter(): boolean {
@@ -53,7 +62,8 @@ function take(event: KeyboardEvent): boolean {
     case "?": isHelpOpen.value = true; return true;
     case "j": moveRow(1); return true;
     case "k": moveRow(-1); return true;
-    case "l": case "x": case "s": return press(event.key);
+    case "c": case "l": case "x": case "s": return press(event.key);
+    case " ": return choose(event.target);
     case "Enter": {
       const row = event.target instanceof HTMLElement && event.target.dataset["row"] !== undefined ? event.target : null;
       row?.querySelector("a")?.click();
@@ -69,6 +79,6 @@ export function listenToKeys(): void {
 
 export const key_help: readonly (readonly [string, string])[] = [
   ["/ or Ctrl+K", "search everything"], ["f or Ctrl+F", "filter this list"], ["g j", "jobs"], ["g a", "allocations"], ["g c", "clients"], ["g t", "topology"],
-  ["g e", "evaluations"], ["g v", "variables"], ["g s", "servers"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["l", "logs"],
+  ["g e", "evaluations"], ["g v", "variables"], ["g s", "servers"], ["j, k", "next and previous row"], ["Enter", "open the row"], ["Space", "select the row, for what is done with several"], ["l", "logs"], ["c", "of a log: only hits, with what is around them"],
   ["x", "exec"], ["s", "stop a job, drain a client"], ["?", "these keys"], ["Esc", "close"],
 ];

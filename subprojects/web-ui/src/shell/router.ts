@@ -86,6 +86,11 @@ export function splitName(word: string, query: URLSearchParams): { name: string;
   return { name: word, ns: query.get("namespace") ?? "default" };
 }
 
+/** A value that stands in the address under a name, but for what it is without one; and how it is changed. */
+export function addressed(name: string, otherwise = ""): [string, (value: string) => void] {
+  return [place.value.query.get(name) ?? otherwise, (value) => setParameter(name, value === otherwise ? "" : value)];
+}
+
 /** Replaces one parameter of the address; an empty value removes it. */
 export function setParameter(name: string, value: string): void {
   const query = new URLSearchParams(location.search);

@@ -7,7 +7,10 @@ const order: readonly Theme[] = ["system", "light", "dark"];
 export const theme = signal<Theme>((document.documentElement.dataset["theme"] as Theme | undefined) ?? "system");
 
 export function nextTheme(): void {
-  const next = order[(order.indexOf(theme.value) + 1) % order.length] ?? "system";
+  chooseTheme(order[(order.indexOf(theme.value) + 1) % order.length] ?? "system");
+}
+
+export function chooseTheme(next: Theme): void {
   theme.value = next;
   if (next === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = next;
