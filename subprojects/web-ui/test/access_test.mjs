@@ -84,6 +84,30 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     clean(page);
     await page.context().close();
   });
+  await check("access: who stays signed in is so in the next session of the browser, until somebody else signs in there or he signs out", async () => {
+    const page = await browser.page(agent.url);
+    const stored = () => page.evaluate(() => localStorage.getItem("token"));
+    await page.goTo("/ui/settings/tokens");
+    await page.getByRole("checkbox", { name: "Stay signed in" }).check();
+    await page.getByText(/until you sign out/).waitFor();
+    await page.getByRole("textbox", { name: "Token" }).fill(reader);
+    await page.getByRole("main").getByRole("button", { name: "Sign in", exact: true }).click();
+    await page.getByText("Signed in as reader").waitFor();
+    const next = await browser.page(agent.url, { storageState: await page.context().storageState() });
+    await next.goTo("/ui/jobs");
+    await next.getByRole("link", { name: "web", exact: true }).waitFor();
+    await next.context().close();
+    await page.getByRole("checkbox", { name: "Stay signed in on this browser" }).uncheck();
+    await until("it goes with the session", async () => (await stored()) === null);
+    await page.getByRole("checkbox", { name: "Stay signed in on this browser" }).check();
+    await until("it stays", async () => (await stored()) === reader);
+    await page.reload();
+    await signIn(page, root);
+    await page.getByText("management").first().waitFor();
+    assert.equal(await stored(), null, "the one before does not come back");
+    clean(page);
+    await page.context().close();
+  });
   await check("access: few rights: what may be seen is seen and lives, the rest explains itself", async () => {
     const page = await browser.page(agent.url);
     await signIn(page, reader);

@@ -122,7 +122,7 @@ async function rows(agent, page, check) {
     await page.getByRole("heading", { level: 1, name: /^greet\/dispatch-/ }).waitFor();
     await until("it is over", async () => (await page.getByRole("status", { name: "Job status" }).textContent()).trim() === "dead");
     await page.getByRole("link", { name: "greet", exact: true }).click();
-    await page.getByRole("table", { name: "Launches" }).getByText("dead").waitFor();
+    await page.getByRole("table", { name: "Launches" }).getByText("complete", { exact: true }).waitFor();
     clean(page);
   });
   await check("pages: a job is restarted in place", async () => {
@@ -165,6 +165,39 @@ async function rows(agent, page, check) {
       const hits = Number(/\d+/.exec(await page.getByRole("status", { name: "Hits" }).textContent())?.[0] ?? 0);
       return hits > 0 && (await log.locator(".line").count()) === 5 * hits && (await log.locator("mark").count()) === hits && (await log.locator(".gap").count()) === hits - 1;
     });
+    clean(page);
+  });
+  await check("pages: lines of a log say when they were written, from when on is chosen, and both stand in the address", async () => {
+    await page.goTo(`/ui/allocations/${alloc.ID}/server/logs`);
+    const log = page.getByRole("log", { name: "Logs" });
+    await log.getByText(/^out \d+/).first().waitFor();
+    await page.getByRole("checkbox", { name: "Time" }).check();
+    await log.getByText(/^~?\d\d:\d\d:\d\d out \d+/).first().waitFor();
+    await page.getByRole("combobox", { name: "Since" }).selectOption("5m");
+    await log.getByText(/^~?\d\d:\d\d:\d\d out \d+/).first().waitFor();
+    await page.getByRole("searchbox", { name: "Search logs" }).fill("needle");
+    const { searchParams } = new URL(page.url());
+    assert.deepEqual(["time", "since", "search"].map((name) => searchParams.get(name)), ["on", "5m", "needle"]);
+    await page.getByRole("link", { name: "Of all allocations of the job" }).click();
+    await heading(page, "pair");
+    assert.equal(await page.getByRole("searchbox", { name: "Search logs" }).inputValue(), "needle");
+    await log.locator("mark").first().waitFor();
+    clean(page);
+  });
+  await check("pages: a link leads to a line of a log", async () => {
+    await page.goTo(`/ui/allocations/${alloc.ID}/server/logs`);
+    const log = page.getByRole("log", { name: "Logs" });
+    await log.getByText(/^out \d+/).first().waitFor();
+    await page.getByRole("checkbox", { name: "Follow" }).uncheck();
+    assert.equal(await page.getByRole("button", { name: "Link to line" }).isDisabled(), true);
+    await log.evaluate((element) => { element.scrollTop = 0; });
+    await log.getByText(/^out 3$/).first().click();
+    await page.getByRole("button", { name: "Link to line" }).click();
+    const address = await until("it has the line", () => (new URL(page.url()).searchParams.get("line") ? page.url() : ""));
+    await page.goto("about:blank");
+    await page.goto(address);
+    await log.locator(".line.current").getByText(/^out 3$/).waitFor();
+    assert.equal(await page.getByRole("checkbox", { name: "Follow" }).isChecked(), false);
     clean(page);
   });
   await check("pages: the logs of all allocations of a job, merged", async () => {

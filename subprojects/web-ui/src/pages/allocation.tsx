@@ -4,10 +4,13 @@ import { useState } from "preact/hooks";
 import { CodeView } from "../parts/code.tsx";
 import { taskFollower } from "../parts/follow.ts";
 import { History } from "../parts/history.tsx";
+import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { LogView } from "../parts/log.tsx";
 import { ActionButton, Ago, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
+import { Spark } from "../parts/spark.tsx";
 import { bytes, mebibytes, milliseconds, shortId } from "../pure/units.ts";
-import { jobLink, link, place } from "../shell/router.ts";
+import { clock } from "../shell/preferences.ts";
+import { addressed, jobLink, link, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { useWhyNot } from "../store/may.ts";
@@ -77,7 +80,7 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
   const why = whyNot ?? (isOver ? `It is ${alloc.ClientStatus}` : undefined);
   return <div class="actions">
     <Status value={alloc.ClientStatus} label="Allocation status" />
-    <code>{shortId(alloc.ID)}</code><span>desired {alloc.DesiredStatus}</span>
+    <ObjectTools id={alloc.ID} shown={shortId(alloc.ID)} command={commandOf("alloc status", alloc.ID)} raw={alloc} /><span>desired {alloc.DesiredStatus}</span>
     <span>on <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a></span>
     <span class="grow" />
     <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
@@ -160,8 +163,11 @@ function Memory({ used, whole }: { used: Usage | null | undefined; whole: number
 }
 
 function Logs({ alloc, tasks, task }: { alloc: Allocation; tasks: string[]; task: string }): JSX.Element {
+  const [search] = addressed("search");
   return <section class="panel" aria-label="Logs of a task">
     {tasks.length > 1 ? <nav class="tabs small" aria-label="Task">{tasks.map((one) => <a href={link("allocations", alloc.ID, one, "logs")} aria-current={one === task ? "page" : undefined}>{one}</a>)}</nav> : null}
+    <div class="actions"><a href={`${jobLink(alloc.JobID, alloc.Namespace, "logs")}${search === "" ? "" : `?search=${word(search)}`}`}>Of all allocations of the job</a><span class="grow" />
+      {alloc.ClientStatus === "running" ? <span class="row-actions"><span>CPU <Spark of={[{ alloc_id: alloc.ID }]} measure="cpu" /></span> <span>Memory <Spark of={[{ alloc_id: alloc.ID }]} measure="memory" /></span></span> : null}</div>
     {task ? <LogView key={task} name={task} needs={`read-logs in namespace ${alloc.Namespace}`} follower={taskFollower(alloc.ID, task, alloc.Namespace)} /> : <p class="faint">It has no tasks.</p>}
   </section>;
 }
@@ -169,6 +175,6 @@ function Logs({ alloc, tasks, task }: { alloc: Allocation; tasks: string[]; task
 function Events({ states }: { states: Record<string, TaskState> }): JSX.Element {
   const events = Object.entries(states).flatMap(([task, state]) => (state.Events ?? []).map((event) => ({ task, ...event }))).sort((a, b) => b.Time - a.Time);
   return <section class="panel"><h2>Events</h2>{events.length === 0 ? <p class="faint">Nothing has happened yet.</p> : <Table name="Events" rows={events} keyOf={(event) => `${event.task}${event.Time}${event.Type}`} columns={[
-    { name: "Time", cell: (event) => <><Ago at={milliseconds(event.Time)} /> <span class="faint">{new Date(milliseconds(event.Time)).toLocaleTimeString()}</span></> },
+    { name: "Time", cell: (event) => <><Ago at={milliseconds(event.Time)} /> <span class="faint">{clock(milliseconds(event.Time))}</span></> },
     { name: "Task", cell: (event) => event.task }, { name: "Type", cell: (event) => event.Type }, { name: "What", cell: (event) => event.DisplayMessage }]} />}</section>;
 }

@@ -2,8 +2,10 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { History } from "../parts/history.tsx";
+import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { ActionButton, Ago, Check, Choice, Confirm, Facts, Heading, Meter, Panel, Status, Switch, Table, TextField } from "../parts/parts.tsx";
 import { bytes, duration, shortId } from "../pure/units.ts";
+import { exactly } from "../shell/preferences.ts";
 import { go, place } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
@@ -52,7 +54,7 @@ function Actions({ node, running }: { node: Node; running: number }): JSX.Elemen
   const drain = (): Promise<unknown> => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: { Deadline: ends === "never" ? 0 : ends === "now" ? -1 : Math.round(Number(hours) * 3_600) * 1e9, IgnoreSystemJobs: ignoresSystem } });
   return <div class="actions">
     <Status value={state} label="Client status" />
-    <code>{shortId(node.ID)}</code><span>{node.Datacenter}</span><span>pool {node.NodePool}</span>{node.NodeClass ? <span>class {node.NodeClass}</span> : null}
+    <ObjectTools id={node.ID} shown={shortId(node.ID)} command={commandOf("node status", node.ID)} raw={node} /><span>{node.Datacenter}</span><span>pool {node.NodePool}</span>{node.NodeClass ? <span>class {node.NodeClass}</span> : null}
     {isDraining ? <span>{running} {running === 1 ? "allocation" : "allocations"} left</span> : null}
     {!isDraining && node.LastDrain ? <span class="faint">last drain: {node.LastDrain.Status}, <Ago at={Date.parse(node.LastDrain.UpdatedAt)} /></span> : null}
     <span class="grow" />
@@ -93,7 +95,7 @@ function Details({ node }: { node: Node }): JSX.Element {
       { name: "Driver", cell: ([name]) => name }, { name: "Detected", cell: ([, driver]) => (driver.Detected ? "yes" : "no") },
       { name: "Health", cell: ([, driver]) => (driver.Detected ? <Status value={driver.Healthy ? "healthy" : "unhealthy"} /> : "") }, { name: "Says", cell: ([, driver]) => driver.HealthDescription }]} /></section>
     <section class="panel"><h2>Events</h2><Table name="Events" rows={[...(node.Events ?? [])].reverse()} keyOf={(event) => event.Timestamp + event.Message} columns={[
-      { name: "Time", cell: (event) => new Date(event.Timestamp).toLocaleString() }, { name: "Part", cell: (event) => event.Subsystem }, { name: "What", cell: (event) => event.Message }]} /></section>
+      { name: "Time", cell: (event) => exactly(Date.parse(event.Timestamp)) }, { name: "Part", cell: (event) => event.Subsystem }, { name: "What", cell: (event) => event.Message }]} /></section>
     <details class="panel"><summary>Attributes</summary><Facts label="Attributes" rows={pairs(node.Attributes)} /></details>
     <details class="panel"><summary>Meta</summary><Facts label="Meta" rows={pairs(node.Meta)} /><MetaForm node={node} /></details>
   </>;

@@ -1,6 +1,7 @@
 // Evaluations, and one with those that it is related to.
 import type { JSX } from "preact";
 import { FilteredGrid, type GridColumn } from "../parts/grid.tsx";
+import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { Ago, Facts, Heading, Panel, Status } from "../parts/parts.tsx";
 import { chainOf } from "../pure/chain.ts";
 import { eval_fields } from "../pure/rows.ts";
@@ -69,7 +70,7 @@ export function EvaluationPage(): JSX.Element {
   return <>
     <Heading title={`Evaluation ${shortId(id)}`} back={{ href: "/ui/evaluations", text: "Evaluations" }}>{shortId(id)}</Heading>
     <Panel data={evaluation} needs="read-job in its namespace">{(value) => <>
-      <div class="actions"><Status value={value.Status} label="Evaluation status" /><span class="faint">{value.StatusDescription}</span><span class="grow" /><a class="button" href={link("evaluations", id, "why")}>Why</a></div>
+      <div class="actions"><Status value={value.Status} label="Evaluation status" /><ObjectTools id={value.ID} shown={shortId(value.ID)} command={commandOf("eval status", value.ID)} raw={value} /><span class="faint">{value.StatusDescription}</span><span class="grow" /><a class="button" href={link("evaluations", id, "why")}>Why</a></div>
       <Facts label="About the evaluation" rows={[["ID", <code>{value.ID}</code>], ["Job", value.JobID ? <a href={jobLink(value.JobID, value.Namespace)}>{value.JobID}</a> : undefined], ["Namespace", value.Namespace],
         ["Type", value.Type], ["Triggered by", value.TriggeredBy], ["Priority", value.Priority], ["Created", <Ago at={milliseconds(value.CreateTime)} />],
         ["Before it", to(value.PreviousEval)], ["Next", to(value.NextEval)], ["Blocked one", to(value.BlockedEval)]]} />

@@ -5,6 +5,7 @@ import { CodeView } from "../parts/code.tsx";
 import { ActionButton, Panel, Table, Trouble, saveAs } from "../parts/parts.tsx";
 import { plain } from "../pure/ansi.ts";
 import { bytes } from "../pure/units.ts";
+import { exactly } from "../shell/preferences.ts";
 import { place, setParameter } from "../shell/router.ts";
 import { ApiError, request } from "../store/api.ts";
 import { useData } from "../store/data.ts";
@@ -34,7 +35,7 @@ export function FilesTab({ alloc, ns, task }: { alloc: string; ns: string; task:
         { name: "Name", cell: (file) => <button type="button" class="plain link" onClick={() => (file.IsDir ? enter(join(file.Name)) : setOpen(join(file.Name)))}>{plain(file.Name)}{file.IsDir ? "/" : ""}</button> },
         { name: "Size", isNumber: true, cell: (file) => (file.IsDir ? "" : bytes(file.Size)) },
         { name: "Mode", cell: (file) => <code>{file.FileMode}</code> },
-        { name: "Changed", cell: (file) => new Date(file.ModTime).toLocaleString() },
+        { name: "Changed", cell: (file) => exactly(Date.parse(file.ModTime)) },
       ]} />}</Panel>
     {open ? <FileView key={open} alloc={alloc} ns={ns} path={open} /> : null}
   </>;

@@ -1,7 +1,12 @@
 // A job with its parts, each of which reads by itself.
 import type { ComponentChildren, JSX } from "preact";
-import { ActionButton, Ago, Facts, Heading, Panel, Status, Table, Tabs } from "../parts/parts.tsx";
-import { milliseconds, shortId } from "../pure/units.ts";
+import { useState } from "preact/hooks";
+import { inWords, nextLaunch } from "../pure/cron.ts";
+import { exactly } from "../shell/preferences.ts";
+import { ObjectTools, commandOf } from "../parts/object.tsx";
+import { ActionButton, Ago, Facts, Heading, Meter, Panel, Status, Table, Tabs, now } from "../parts/parts.tsx";
+import { Spark } from "../parts/spark.tsx";
+import { duration, milliseconds, several, shortId } from "../pure/units.ts";
 import { jobLink, link, place, splitName } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData, type Data } from "../store/data.ts";
@@ -11,10 +16,11 @@ import { AllocTable, inOrder } from "./alloc_table.tsx";
 import { Actions } from "./job_actions.tsx";
 import { DefinitionTab, VersionsTab } from "./job_versions.tsx";
 import { LogsTab, ServicesTab, VariablesTab } from "./job_more.tsx";
-import { reasonsOf, type Allocation, type AllocStub, type Deployment, type Evaluation, type GroupCounts, type Job, type JobSummary } from "./job_types.ts";
+import { countsOf, reasonsOf, type Allocation, type AllocStub, type Deployment, type Evaluation, type Group, type GroupCounts, type Job, type JobSummary } from "./job_types.ts";
+import { TimelineTab } from "./job_timeline.tsx";
 import { NotFound } from "./not_found.tsx";
 
-const tabs = ["Overview", "Definition", "Versions", "Deployments", "Allocations", "Evaluations", "Logs", "Services", "Variables"];
+const tabs = ["Overview", "Definition", "Versions", "Deployments", "Allocations", "Evaluations", "Logs", "Services", "Variables", "Timeline"];
 
 /** Whether an event is about the job or what belongs to it. */
 function isAbout(id: string, ns: string): (event: Happened) => boolean {
@@ -59,6 +65,7 @@ function TabOf({ tab, job, ...props }: JobProps & { tab: string; job: Data<Job> 
     case "Logs": return <LogsTab {...props} />;
     case "Services": return <ServicesTab {...props} />;
     case "Variables": return <VariablesTab {...props} />;
+    case "Timeline": return <TimelineTab {...props} />;
     default: return <Overview {...props} job={job} />;
   }
 }
@@ -74,12 +81,12 @@ function Overview({ job, ...props }: JobProps & { job: Data<Job> }): JSX.Element
     {value && allocs.value ? <Failing allocs={allocs.value} job={value} /> : null}
     <LatestDeployment {...props} />
     {value && (value.Periodic || value.ParameterizedJob) ? <Children {...props} /> : null}
-    <Panel title="Groups" data={summary} needs={`read-job in namespace ${ns}`}>{(counts) => value ? <Groups job={value} counts={counts.Summary ?? {}} {...props} /> : null}</Panel>
-    <AllocationsPanel {...props} allocs={allocs} most={allocs_of_overview} />
+    <Panel title="Groups" data={summary} needs={`read-job in namespace ${ns}`}>{(counts) => value ? <Groups job={value} counts={counts.Summary ?? {}} allocs={allocs.value ?? []} {...props} /> : null}</Panel>
+    <AllocationsPanel {...props} allocs={allocs} most={allocs_of_overview} isFolded />
     {value ? <section class="panel"><h2>About</h2><Facts label="About the job" rows={[
       ["Datacenters", value.Datacenters?.join(", ")], ["Node pool", value.NodePool], ["Submitted", <Ago at={milliseconds(value.SubmitTime)} />],
       ["Parent", value.ParentID ? <a href={jobLink(value.ParentID, ns)}>{value.ParentID}</a> : undefined],
-      ["Schedule", value.Periodic ? `${value.Periodic.Spec} ${value.Periodic.TimeZone}` : undefined], ["Description", value.StatusDescription],
+      ["Schedule", value.Periodic ? <Schedule periodic={value.Periodic} isOff={value.Stop || !value.Periodic.Enabled} /> : undefined], ["Description", value.StatusDescription],
       ...Object.entries(value.Meta ?? {}).map(([name, text]): [string, ComponentChildren] => [name, text])]} /></section> : null}
   </>;
 }
@@ -107,7 +114,18 @@ function WhyPanel({ path, ns, when }: JobProps): JSX.Element | null {
   </section>;
 }
 
-function Groups({ job, counts, path, ns, group }: JobProps & { job: Job; counts: Record<string, GroupCounts> }): JSX.Element {
+/** Of the group's allocations that run, some: what they use of what is reserved for them. */
+function GroupUse({ allocs, group, measure }: { allocs: AllocStub[]; group: string; measure: "cpu" | "memory" }): JSX.Element | null {
+  const running = allocs.filter((one) => one.TaskGroup === group && one.ClientStatus === "running");
+  const asked = running.slice(0, most_sampled).map((one) => ({ alloc_id: one.ID }));
+  return asked.length === 0 ? null : <Spark of={asked} measure={measure} about={running.length > asked.length ? `, ${asked.length} of ${running.length} allocations` : ""} />;
+}
+
+function portsOf(group: Group): string {
+  return (group.Networks ?? []).flatMap((one) => [...(one.DynamicPorts ?? []).map((port) => port.Label), ...(one.ReservedPorts ?? []).map((port) => `${port.Label} ${port.Value}`)]).join(", ");
+}
+
+function Groups({ job, counts, allocs, path, ns, group }: JobProps & { job: Job; counts: Record<string, GroupCounts>; allocs: AllocStub[] }): JSX.Element {
   const cannotScale = useWhyNot("scale-job", ns);
   const cannotSubmit = useWhyNot("submit-job", ns);
   const whyNot = cannotSubmit === undefined ? undefined : cannotScale;  // either will do
@@ -125,8 +143,18 @@ function Groups({ job, counts, path, ns, group }: JobProps & { job: Job; counts:
     { name: "Not placed", isNumber: true, cell: (group) => counts[group.Name]?.Queued ?? 0 },
     { name: "Failed", isNumber: true, cell: (group) => counts[group.Name]?.Failed ?? 0 },
     { name: "Complete", isNumber: true, cell: (group) => counts[group.Name]?.Complete ?? 0 },
+    { name: "CPU of reserved", cell: (group) => <GroupUse allocs={allocs} group={group.Name} measure="cpu" /> },
+    { name: "Memory of reserved", cell: (group) => <GroupUse allocs={allocs} group={group.Name} measure="memory" /> },
+    { name: "Ports", cell: portsOf },
     { name: "Tasks", cell: (group) => (group.Tasks ?? []).map((task) => `${task.Name} (${task.Driver})`).join(", ") },
   ]} />;
+}
+
+/** In words, as it is written, and when it is due next. */
+function Schedule({ periodic, isOff }: { periodic: NonNullable<Job["Periodic"]>; isOff: boolean }): JSX.Element {
+  const specs = periodic.Specs && periodic.Specs.length > 0 ? periodic.Specs : [periodic.Spec];
+  const dues = specs.map((spec) => nextLaunch(spec, periodic.TimeZone, now.value)).filter((due) => due !== undefined);
+  return <>{specs.map((spec) => <span key={spec} title={spec}>{inWords(spec)} </span>)}<span class="faint">{periodic.TimeZone}{dues.length > 0 && !isOff ? `, next ${exactly(Math.min(...dues))}` : ""}</span></>;
 }
 
 interface JobChild {
@@ -134,6 +162,14 @@ interface JobChild {
   ParentID: string;
   Status: string;
   SubmitTime: number;
+  JobSummary: JobSummary | null;
+}
+
+/** What came of a launch: one that is over has either failed or not. */
+function outcomeOf(child: JobChild): string {
+  if (child.Status !== "dead") return child.Status;
+  const counts = countsOf(child.JobSummary);
+  return counts.Failed + counts.Lost > 0 ? "failed" : counts.Complete > 0 ? "complete" : "dead";
 }
 
 const most_children = 20;
@@ -144,11 +180,13 @@ function Children({ id, ns, when }: JobProps): JSX.Element {
   return <Panel title="Launches" data={all} needs={`list-jobs in namespace ${ns}`} empty="It has launched none yet, or none that is still known.">{(jobs) => {
     const children = jobs.filter((job) => job.ParentID === id).sort((a, b) => b.SubmitTime - a.SubmitTime);
     return <><Table name="Launches" rows={children.slice(0, most_children)} keyOf={(job) => job.ID} columns={[
-      { name: "Job", cell: (job) => <a href={jobLink(job.ID, ns)}>{job.ID.slice(id.length + 1)}</a> }, { name: "Status", cell: (job) => <Status value={job.Status} /> },
+      { name: "Job", cell: (job) => <a href={jobLink(job.ID, ns)}>{job.ID.slice(id.length + 1)}</a> }, { name: "Status", cell: (job) => <Status value={outcomeOf(job)} /> },
       { name: "Launched", cell: (job) => <Ago at={milliseconds(job.SubmitTime)} /> }]} />
       {children.length > most_children ? <p class="faint">{most_children} of {children.length}: <a href={`/ui/jobs?filter=${word(`${id}/`)}`}>all of them</a></p> : null}</>;
   }}</Panel>;
 }
+
+const most_sampled = 3;
 
 const allocs_of_overview = 50;
 const allocs_of_tab = 1_000;
@@ -157,9 +195,21 @@ function useAllocs({ path, ns, when }: JobProps): Data<AllocStub[]> {
   return useData<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" }, { when });
 }
 
-function AllocationsPanel({ id, ns, group, allocs, most }: JobProps & { allocs: Data<AllocStub[]>; most: number }): JSX.Element {
+/** What is meant to run, or waits to, the newest of each slot; what has been replaced is history. */
+function Folded({ all, most, id }: { all: AllocStub[]; most: number; id: string }): JSX.Element {
+  const current = all.filter((one) => !one.NextAllocation && one.DesiredStatus === "run");
+  const shown = current.length > 0 ? current : all;
+  const past = current.length > 0 ? all.filter((one) => !current.includes(one)) : [];
+  const [isOpen, setOpen] = useState(false);
+  return <><AllocTable of="job" allocs={shown.slice(0, most)} />
+    {shown.length > most ? <p class="faint">{most} of {shown.length}: <a href={`/ui/allocations?filter=${word(`job=${id}`)}`}>all of them</a></p> : null}
+    {past.length > 0 ? <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}><summary>History: {several(past.length, "earlier allocation")}</summary>{isOpen ? <AllocTable of="job" name="History" allocs={past.slice(0, most)} /> : null}</details> : null}</>;
+}
+
+function AllocationsPanel({ id, ns, group, allocs, most, isFolded = false }: JobProps & { allocs: Data<AllocStub[]>; most: number; isFolded?: boolean }): JSX.Element {
   return <Panel title="Allocations" data={allocs} needs={`read-job in namespace ${ns}`} empty="There are no allocations.">{(all) => {
     const shown = group === "" ? all : all.filter((one) => one.TaskGroup === group);
+    if (isFolded) return <Folded all={inOrder(shown)} most={most} id={id} />;
     return <><AllocTable of="job" allocs={inOrder(shown).slice(0, most)} />{shown.length > most ? <p class="faint">{most} of {shown.length}: <a href={`/ui/allocations?filter=${word(`job=${id}`)}`}>all of them</a></p> : null}</>;
   }}</Panel>;
 }
@@ -195,11 +245,11 @@ function EvaluationsTab({ path, ns, when }: JobProps): JSX.Element {
 export function EvalTable({ evals, name = "Evaluations" }: { evals: readonly Evaluation[]; name?: string }): JSX.Element {
   return <Table name={name} rows={evals} keyOf={(one) => one.ID} columns={[
     { name: "ID", cell: (one) => <a href={link("evaluations", one.ID)}>{shortId(one.ID)}</a> },
-    { name: "Status", cell: (one) => <Status value={one.Status} /> },
-    { name: "Triggered by", cell: (one) => one.TriggeredBy },
+    { name: "Status", by: (one) => one.Status, cell: (one) => <Status value={one.Status} /> },
+    { name: "Triggered by", by: (one) => one.TriggeredBy, cell: (one) => one.TriggeredBy },
     { name: "Priority", isNumber: true, cell: (one) => one.Priority },
     { name: "Placement", cell: (one) => Object.keys(one.FailedTGAllocs ?? {}).length > 0 ? <a href={link("evaluations", one.ID, "why")}>failed: why?</a> : "" },
-    { name: "Created", cell: (one) => <Ago at={milliseconds(one.CreateTime)} /> },
+    { name: "Created", by: (one) => one.CreateTime, cell: (one) => <Ago at={milliseconds(one.CreateTime)} /> },
   ]} />;
 }
 
@@ -215,6 +265,12 @@ function DeploymentsTab(props: JobProps): JSX.Element {
     {(deployments) => <>{[...deployments].sort((a, b) => b.CreateIndex - a.CreateIndex).map((one) => <article class="card" key={one.ID}><DeploymentView deployment={one} {...props} /></article>)}</>}</Panel>;
 }
 
+/** Until when the next one has to be healthy. */
+function Deadline({ at }: { at: number }): JSX.Element | null {
+  if (!(at > 0) || at <= now.value) return null;
+  return <span class="faint">deadline in {duration((at - now.value) / 1000)}</span>;
+}
+
 function DeploymentView({ deployment, ns }: JobProps & { deployment: Deployment }): JSX.Element {
   const { ID, Status: status } = deployment;
   const groups = Object.entries(deployment.TaskGroups ?? {});
@@ -224,11 +280,12 @@ function DeploymentView({ deployment, ns }: JobProps & { deployment: Deployment 
   const disabled = why !== undefined;
   const act = (verb: string, body: object): Promise<unknown> => send("PUT", `/v1/deployment/${verb}/${ID}`, { namespace: ns }, { DeploymentID: ID, ...body });
   return <>
-    <div class="actions"><b>{shortId(ID)}</b><Status value={status} /><span>version {deployment.JobVersion}</span><span class="faint">{deployment.StatusDescription}</span><span class="grow" />
+    <div class="actions"><ObjectTools id={ID} of={`deployment ${shortId(ID)}`} shown={shortId(ID)} command={commandOf("deployment status", ID)} raw={deployment} /><Status value={status} /><span>version {deployment.JobVersion}</span><span class="faint">{deployment.StatusDescription}</span><span class="grow" />
       {wantsPromotion ? <ActionButton kind="main" disabled={disabled} why={why} done="Promoted" act={() => act("promote", { All: true })}>Promote</ActionButton> : null}
       {isOpen ? <><ActionButton disabled={disabled} why={why} done={status === "paused" ? "Resumed" : "Paused"} act={() => act("pause", { Pause: status !== "paused" })}>{status === "paused" ? "Resume" : "Pause"}</ActionButton>
         <ActionButton kind="danger" disabled={disabled} why={why} done="Failed" act={() => act("fail", {})}>Fail</ActionButton></> : null}
     </div>
+    {isOpen ? groups.map(([name, group]) => <p key={name}>{groups.length > 1 ? `${name} ` : ""}<Meter part={group.HealthyAllocs} whole={group.DesiredTotal} text={`${group.HealthyAllocs} of ${group.DesiredTotal} healthy`} /> <Deadline at={Date.parse(group.RequireProgressBy ?? "")} /></p>) : null}
     <Table name={`Groups of ${shortId(ID)}`} rows={groups} keyOf={([name]) => name} columns={[
       { name: "Group", cell: ([name]) => name },
       { name: "Canaries", isNumber: true, cell: ([, group]) => group.DesiredCanaries },

@@ -5,7 +5,7 @@ import { Panel, Table } from "../parts/parts.tsx";
 import { taskFollower } from "../parts/follow.ts";
 import { jobFollower } from "../parts/job_log.ts";
 import { LogView } from "../parts/log.tsx";
-import { link } from "../shell/router.ts";
+import { addressed, link } from "../shell/router.ts";
 import { word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { inOrder } from "./alloc_table.tsx";
@@ -17,8 +17,8 @@ import { shortId } from "../pure/units.ts";
 export function LogsTab({ path, ns, when, id }: JobProps): JSX.Element {
   const allocs = useData<AllocStub[]>(`${path}/allocations`, { namespace: ns, task_states: "false" }, { when });
   const job = useData<Job>(path, { namespace: ns }, {});
-  const [chosen, setChosen] = useState("");
-  const [task, setTask] = useState("");
+  const [chosen, setChosen] = addressed("allocation");
+  const [task, setTask] = addressed("task");
   const [isMerged, setMerged] = useState(true);  // whether the agent can
   const needs = `read-logs in namespace ${ns}`;
   return <Panel title="Logs" data={allocs} needs={`read-job in namespace ${ns}`} empty="There are no allocations, so there are no logs.">{(all) => {
@@ -34,7 +34,7 @@ export function LogsTab({ path, ns, when, id }: JobProps): JSX.Element {
           {isMerged ? <option value="">all of them</option> : null}{ordered.slice(0, 100).map((one) => <option value={one.ID}>{one.Name} {shortId(one.ID)} {one.ClientStatus}</option>)}</select></label>
         <label>Task <select value={name} onChange={(event) => setTask(event.currentTarget.value)}>{alloc ? null : <option value="">all of them</option>}{tasks.map((one) => <option>{one}</option>)}</select></label>
       </div>
-      <LogView key={`${alloc?.ID ?? ""} ${name}`} name={[id, name].filter((one) => one !== "").join(".")} needs={needs} follower={alloc ? taskFollower(alloc.ID, name, ns) : jobFollower(id, ns, name, () => setMerged(false))} />
+      <LogView key={`${alloc?.ID ?? ""} ${name}`} isTimed={!alloc} name={[id, name].filter((one) => one !== "").join(".")} needs={needs} follower={alloc ? taskFollower(alloc.ID, name, ns) : jobFollower(id, ns, name, () => setMerged(false))} />
     </>;
   }}</Panel>;
 }

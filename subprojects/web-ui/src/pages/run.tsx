@@ -4,34 +4,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { DiffView } from "../parts/diff.tsx";
 import type { Editor } from "../parts/editor.ts";
 import { ActionButton, Choice, Heading, Table } from "../parts/parts.tsx";
+import { templates } from "./job_templates.ts";
 import { lineOf } from "../pure/parse_error.ts";
 import type { JobDiff } from "../pure/diff.ts";
 import { valuesOf, type GivenValues } from "../pure/variable_values.ts";
+import { exactly } from "../shell/preferences.ts";
 import { go, jobLink, place } from "../shell/router.ts";
 import { get, said, send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { reasonsOf, type Job, type Metrics } from "./job_types.ts";
-
-const template = `job "example" {
-  group "main" {
-    count = 1
-
-    task "server" {
-      driver = "raw_exec"
-
-      config {
-        command = "/bin/sh"
-        args    = ["-c", "while true; do date; sleep 5; done"]
-      }
-
-      resources {
-        cpu    = 100
-        memory = 64
-      }
-    }
-  }
-}
-`;
 
 const kept = "draft of a job";
 
@@ -116,7 +97,8 @@ export function RunPage(): JSX.Element {
   return <>
     <Heading title="Run job" back={{ href: "/ui/jobs", text: "Jobs" }}>Run job</Heading>
     <div class="actions">
-      <button type="button" onClick={() => editor.current?.setText(template)}>Template</button>
+      <label>Template <select value="" onChange={(event) => { const chosen = templates.find(([name]) => name === event.currentTarget.value); event.currentTarget.value = ""; if (chosen) editor.current?.setText(chosen[1]); }}>
+        <option value="">choose…</option>{templates.map(([name]) => <option key={name}>{name}</option>)}</select></label>
       <label class="button">Upload<input type="file" class="hidden" accept=".hcl,.nomad,.json,text/plain" onChange={(event) => void upload(event.currentTarget.files?.[0])} /></label>
       <button type="button" aria-expanded={hasVariables} onClick={() => setHasVariables(!hasVariables)}>Values for variables</button>
       <span class="grow" />
@@ -180,7 +162,7 @@ function Outcome({ plan, name }: { plan: Plan; name: string }): JSX.Element {
     {failed.map(([group, metrics]) => <div class="warning"><p><b>{group}</b>: {metrics.CoalescedFailures + 1} would find no place</p><ul>{reasonsOf(metrics).map((reason) => <li>{reason}</li>)}</ul></div>)}
     {preempted.length > 0 ? <p class="warning">Would preempt allocations of {[...new Set(preempted.map((one) => one.JobID))].join(", ")}</p> : null}
     {failed.length === 0 ? <p>All allocations find a place.</p> : null}
-    {plan.NextPeriodicLaunch && !plan.NextPeriodicLaunch.startsWith("0001-") ? <p>It would be launched next at {new Date(plan.NextPeriodicLaunch).toLocaleString()}.</p> : null}
+    {plan.NextPeriodicLaunch && !plan.NextPeriodicLaunch.startsWith("0001-") ? <p>It would be launched next at {exactly(Date.parse(plan.NextPeriodicLaunch))}.</p> : null}
   </>;
 }
 

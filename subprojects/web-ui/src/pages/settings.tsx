@@ -1,14 +1,15 @@
 // Signing in and out, and what the user has chosen.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ActionButton, Check, Choice, Facts, Heading, Panel, Status, TextField, announce } from "../parts/parts.tsx";
+import { ActionButton, Check, Choice, Facts, Heading, Panel, Status, TextField, announce, now } from "../parts/parts.tsx";
 import { get, request, said, send, token } from "../store/api.ts";
 import { useData } from "../store/data.ts";
-import { useToken } from "../store/live.ts";
+import { isKept, useToken } from "../store/live.ts";
 import { useEnforced, useWhyNot } from "../store/may.ts";
 import { key_help } from "../shell/keys.ts";
+import { chooseDensity, chooseZone, density, exactly, zone, type Density, type Zone } from "../shell/preferences.ts";
 import { go, place } from "../shell/router.ts";
-import { nextTheme, theme } from "../shell/theme.ts";
+import { chooseTheme, theme, type Theme } from "../shell/theme.ts";
 
 interface Token {
   AccessorID: string;
@@ -81,8 +82,9 @@ export function SignInPage(): JSX.Element {
     {token.value === "" ? null : <Current />}
     <form class="form panel" onSubmit={(event) => { event.preventDefault(); void signIn(); }}>
       <label class="field">Token<input type="text" class="secret" value={secret} autocomplete="off" spellcheck={false} onInput={(event) => setSecret(event.currentTarget.value)} /></label>
-      <p class="faint">The secret of a token. It is kept by this session of the browser, goes into a header of requests to this agent, and nowhere else.</p>
+      <p class="faint">The secret of a token. It is kept {stays ? "by this browser until you sign out" : "by this session of the browser"}, goes into a header of requests to this agent, and nowhere else.</p>
       <Check label="Stay signed in" checked={stays} onChange={setStays} />
+      {stays ? <p class="faint">Whoever uses this browser later has the token, too: not on a machine that others use.</p> : null}
       {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
       <div class="actions"><button type="submit" class="main" disabled={secret.trim() === ""}>Sign in</button></div>
     </form><Providers /></>;
@@ -127,10 +129,12 @@ function JwtForm({ methods }: { methods: string[] }): JSX.Element {
 }
 
 function Current(): JSX.Element {
+  const [stays, setStays] = useState(isKept());
   const self = useData<Token>("/v1/acl/token/self");
   return <Panel title="Signed in" data={self}>{(value) => <>
     <Facts label="The token" rows={[["Name", value.Name], ["Accessor", <code>{value.AccessorID}</code>], ["Type", value.Type], ["Policies", value.Policies?.join(", ")],
-      ["Roles", value.Roles?.map((role) => role.Name).join(", ")], ["Expires", value.ExpirationTime ? new Date(value.ExpirationTime).toLocaleString() : undefined]]} />
+      ["Roles", value.Roles?.map((role) => role.Name).join(", ")], ["Expires", value.ExpirationTime ? exactly(Date.parse(value.ExpirationTime)) : undefined]]} />
+    <Check label="Stay signed in on this browser" checked={stays} onChange={(on) => { useToken(token.value, on); setStays(on); announce(on ? "You stay signed in" : "You are signed in for this session of the browser"); }} />
     <ActionButton act={() => { useToken(""); return Promise.resolve(); }} done="Signed out">Sign out</ActionButton></>}</Panel>;
 }
 
@@ -167,7 +171,11 @@ export function SettingsPage(): JSX.Element {
   const cannotCollect = useWhyNot("management");
   const self = useData<{ config: { Version?: { Version?: string; VersionMetadata?: string }; Region?: string; Datacenter?: string; NodeName?: string } }>("/v1/agent/self");
   return <><Heading title="Settings">Settings</Heading>
-    <section class="panel"><h2>Look</h2><p>The theme is {theme.value}. <button type="button" onClick={nextTheme}>Change theme</button></p></section>
+    <section class="panel"><h2>Look</h2><div class="actions">
+      <Choice label="Theme" value={theme.value} options={[["system", "as the system"], "light", "dark"]} onChange={(to) => chooseTheme(to as Theme)} />
+      <Choice label="Density of lists" value={density.value} options={["comfortable", "compact"]} onChange={(to) => chooseDensity(to as Density)} />
+      <Choice label="Time zone" value={zone.value} options={[["browser", `the browser's: ${Intl.DateTimeFormat().resolvedOptions().timeZone}`], "UTC"]} onChange={(to) => chooseZone(to as Zone)} /></div>
+      <p class="faint">This browser keeps it. Times such as {exactly(now.value)} are in this zone.</p></section>
     <section class="panel"><h2>Access</h2>{isEnforced === false ? <p>This agent has no access control: everybody may do everything.</p> : <><p>{token.value === "" ? "Not signed in." : "Signed in."} <a href="/ui/settings/tokens">Sign in or out</a></p><MayI /></>}</section>
     <Panel title="Agent" data={self} needs="agent read">{({ config }) => <><Facts label="The agent" rows={[["Name", config.NodeName], ["Region", config.Region], ["Datacenter", config.Datacenter], ["API", config.Version?.Version], ["Build", config.Version?.VersionMetadata]]} />
       <ActionButton disabled={cannotCollect !== undefined} why={cannotCollect} done="Garbage is collected" act={() => request("PUT", "/v1/system/gc")}>Collect garbage</ActionButton></>}</Panel>

@@ -1,6 +1,7 @@
 // Variables: where they are, and one with its values, which are shown when that is asked for.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { ActionButton, Ago, Confirm, Heading, Panel, SearchBox, Table } from "../parts/parts.tsx";
 import { inFolder, type Folder } from "../pure/folders.ts";
 import { milliseconds, several } from "../pure/units.ts";
@@ -39,10 +40,10 @@ export function VariablesPage(): JSX.Element {
     <SearchBox label="Filter variables" value={text} onChange={(value) => setParameter("filter", value)} />
     <nav class="crumb" aria-label="Folder"><a href={at("")}>all</a>{words.map((name, place) => <> / <a href={at(words.slice(0, place + 1).join("/"))}>{name}</a></>)}</nav>
     <Panel data={variables} needs="variables list">{() => <>
-      <Table name="Variables" rows={rows} keyOf={(one) => ("count" in one ? one.path : `${one.Namespace} ${one.Path}`)} columns={[
-        { name: "Path", cell: (one) => ("count" in one ? <a href={at(one.path)}>{one.path.split("/").pop()}/</a> : <a href={linkOf(one)}>{one.Path}</a>) },
+      <Table name="Variables" inAddress rows={rows} keyOf={(one) => ("count" in one ? one.path : `${one.Namespace} ${one.Path}`)} columns={[
+        { name: "Path", by: (one) => ("count" in one ? one.path : one.Path), cell: (one) => ("count" in one ? <a href={at(one.path)}>{one.path.split("/").pop()}/</a> : <a href={linkOf(one)}>{one.Path}</a>) },
         { name: "Namespace", cell: (one) => ("count" in one ? <span class="faint">{several(one.count, "variable")}</span> : one.Namespace) },
-        { name: "Changed", cell: (one) => <Ago at={milliseconds("count" in one ? one.changed : one.ModifyTime)} /> }]} />
+        { name: "Changed", by: (one) => ("count" in one ? one.changed : one.ModifyTime), cell: (one) => <Ago at={milliseconds("count" in one ? one.changed : one.ModifyTime)} /> }]} />
       {rows.length === 0 ? <p class="faint">There are no variables{text ? " with this in their path" : ""}.</p> : null}</>}</Panel></>;
 }
 
@@ -117,7 +118,7 @@ export function VariablePage(): JSX.Element {
     <Panel data={variable} needs={`variables read for ${path} in namespace ${ns}`}>{(value) => {
       const items = Object.entries(value.Items ?? {}).map(([key, text]) => ({ key, value: text }));
       return <>
-        <div class="actions"><span>namespace {ns}</span><Ago at={milliseconds(value.ModifyTime)} /><span class="grow" />
+        <div class="actions"><ObjectTools id={path} shown="" command={commandOf("var get", path, ns)} raw={undefined} /><span>namespace {ns}</span><Ago at={milliseconds(value.ModifyTime)} /><span class="grow" />
           <button type="button" aria-pressed={shows} onClick={() => setShows(!shows)}>{shows ? "Hide values" : "Show values"}</button>
           {edited ? null : <button type="button" disabled={cannotWrite !== undefined} title={cannotWrite} onClick={() => { setShows(true); setEdited(items); }}>Edit</button>}
           <button type="button" class="danger" disabled={cannotDelete !== undefined} title={cannotDelete} onClick={() => setDeletes(true)}>Delete</button></div>

@@ -1,5 +1,6 @@
-// Follows what a task writes, into lines.
+// Follows what a task writes, into lines: as it is, or line by line with times.
 import type { LogLines } from "../pure/lines.ts";
+import { clock } from "../shell/preferences.ts";
 import { ApiError, get, request, said } from "../store/api.ts";
 
 const history_bytes = 2_000_000;  // of what was written before
@@ -8,8 +9,14 @@ const longest_pause = 8_000;
 
 export type Output = "stdout" | "stderr";
 
+export interface Wanted {
+  outputs: readonly Output[];
+  hasTime: boolean;  // each line says when it was written
+  since: string;     // a duration before now, such as 15m; empty is from the oldest that is kept
+}
+
 /** Where output comes from: follows it into `lines` until `signal` ends that. */
-export type Follower = (outputs: readonly Output[], lines: LogLines, changed: (error?: ApiError) => void, signal: AbortSignal) => Promise<unknown>;
+export type Follower = (wanted: Wanted, lines: LogLines, changed: (error?: ApiError) => void, signal: AbortSignal) => Promise<unknown>;
 
 /** Runs `attempt` until it says that all has come: again and again, later each time that nothing came of it. A refusal ends it, too. */
 export async function again(attempt: (came: () => void) => Promise<boolean>, failed: (error: ApiError) => void, signal: AbortSignal): Promise<void> {
@@ -28,9 +35,67 @@ export async function again(attempt: (came: () => void) => Promise<boolean>, fai
   }
 }
 
+/** A line as the agent tells it, with whose it is where it is one of several. */
+export interface Said {
+  AllocName?: string;
+  Task?: string;
+  Type?: string;
+  Time?: number;    // nanoseconds since 1970
+  TimeBy?: string;  // "file": an estimate
+  Line?: string;
+  Error?: string;
+}
+
+/** "14:03:07", or "~14:03:07" where nobody knows exactly. */
+export function timeOf({ Time: time, TimeBy: by }: Said): string {
+  return time ? `${by === "file" ? "~" : ""}${clock(time / 1e6)}` : "";
+}
+
+/** Reads frames of one line of JSON each, until they end; calls back with those that have come. */
+export async function readFrames(answer: Response, came: (frames: Said[]) => void): Promise<void> {
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  for (let rest = ""; ;) {
+    const chunk = await reader?.read();
+    if (!chunk || chunk.done) return;
+    const parts = (rest + decoder.decode(chunk.value, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    came(parts.filter((part) => part.length >= 3).map((part) => JSON.parse(part) as Said));  // "{}": nothing was written for a while
+  }
+}
+
+export const tail = 5_000;  // lines of what was written before, where lines come one by one
+
 /** The output of one task. */
 export function taskFollower(alloc: string, task: string, ns: string): Follower {
-  return (outputs, lines, changed, signal) => Promise.all(outputs.map((output) => {
+  const asItIs = bodyFollower(alloc, task, ns);
+  const byLine = lineFollower(alloc, task, ns);
+  return (wanted, ...rest) => (wanted.hasTime || wanted.since !== "" ? byLine(wanted, ...rest) : asItIs(wanted, ...rest));
+}
+
+/** Line by line. */
+function lineFollower(alloc: string, task: string, ns: string): Follower {
+  return ({ outputs, hasTime, since }, lines, changed, signal) => Promise.all(outputs.map((output) => {
+    let isNew = false;
+    const suffix = outputs.length > 1 ? output : "";
+    return again(async (came) => {
+      const answer = await request("GET", `/v1/client/fs/lines/${alloc}`, { task, type: output, namespace: ns, since, tail, follow: "true" }, undefined, signal);
+      if (isNew) lines.clear((label) => label.endsWith(suffix));
+      isNew = true;
+      await readFrames(answer, (frames) => {
+        came();
+        const failure = frames.find((frame) => frame.Error !== undefined);
+        for (const frame of frames) if (frame.Line !== undefined) lines.add(`${frame.Line}\n`, [hasTime ? timeOf(frame) : "", suffix].filter((word) => word !== "").join(" "));
+        changed(failure ? new ApiError(0, failure.Error ?? "") : undefined);
+      });
+      return isOver(alloc, signal);
+    }, changed, signal);
+  }));
+}
+
+/** As it was written. */
+function bodyFollower(alloc: string, task: string, ns: string): Follower {
+  return ({ outputs }, lines, changed, signal) => Promise.all(outputs.map((output) => {
     let isNew = false;
     const label = outputs.length > 1 ? output : "";
     return again(async (came) => {
@@ -40,7 +105,7 @@ export function taskFollower(alloc: string, task: string, ns: string): Follower 
       for (let isFirst = isNew; ;) {
         const chunk = await reader?.read();
         if (!chunk || chunk.done) break;
-        if (isFirst) lines.clear(label);  // what comes begins with what was there; the other output stays
+        if (isFirst) lines.clear((of) => of === label);  // what comes begins with what was there; the other output stays
         isFirst = false;
         isNew = true;
         came();

@@ -1,12 +1,14 @@
-// Output as it comes: followed, searched, bounded. Everything in it is text.
+// Output as it comes: followed, searched, bounded. Everything in it is text. What is looked at stands in the address: the output, the
+// search, from when on, and a line that somebody links to.
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ansi, type Piece } from "../pure/ansi.ts";
-import { LogLines, searchOf } from "../pure/lines.ts";
+import { LogLines, markOf, searchOf } from "../pure/lines.ts";
 import { several } from "../pure/units.ts";
+import { addressed, setParameter } from "../shell/router.ts";
 import type { ApiError } from "../store/api.ts";
 import type { Follower, Output } from "./follow.ts";
-import { Check, SearchBox, Trouble, saveAs } from "./parts.tsx";
+import { Check, SearchBox, Trouble, announce, saveAs } from "./parts.tsx";
 
 const line_height = 20;
 const overscan = 20;
@@ -16,13 +18,21 @@ const context_lines = 2;
 
 const choices: readonly (readonly [string, readonly Output[]])[] = [["stdout", ["stdout"]], ["stderr", ["stderr"]], ["both", ["stdout", "stderr"]]];
 
-/** `name` is that of a file with it; another `follower` begins anew only with another key of the element. */
-export function LogView({ follower, name, needs }: { follower: Follower; name: string; needs: string }): JSX.Element {
-  const [kind, setKind] = useState("stdout");
-  const [follows, setFollows] = useState(true);
+const sinces: readonly (readonly [string, string])[] = [["", "the oldest"], ["5m", "5 min ago"], ["15m", "15 min ago"], ["1h", "1 h ago"], ["6h", "6 h ago"], ["24h", "24 h ago"]];
+
+/** `name` is that of a file with it; another `follower` begins anew only with another key of the element. `isTimed`: lines say when they
+    were written, unless that is switched off. */
+export function LogView({ follower, name, needs, isTimed = false }: { follower: Follower; name: string; needs: string; isTimed?: boolean }): JSX.Element {
+  const [kind, setKind] = addressed("type", "stdout");
+  const [time, setTime] = addressed("time", isTimed ? "on" : "off");
+  const [since, setSince] = addressed("since");
+  const [text, setText] = addressed("search");
+  const [linked] = addressed("line");
+  const [follows, setFollows] = useState(linked === "");
   const [wraps, setWraps] = useState(false);
   const [isNarrow, setNarrow] = useState(false);
-  const [text, setText] = useState("");
+  const [picked, setPicked] = useState(-1);  // the line that a link leads to, or that was clicked on
+  const looked = useRef(0);                  // so many lines were compared with the link's
   const [at, setAt] = useState(0);  // which hit
   const [top, setTop] = useState(0);
   const [error, setError] = useState<ApiError | undefined>();
@@ -40,11 +50,13 @@ export function LogView({ follower, name, needs }: { follower: Follower; name: s
     lines.current = new LogLines();
     lines.current.search(text);
     setError(undefined);
+    setPicked(-1);
+    looked.current = 0;
     const abort = new AbortController();
-    void follower(choices.find(([one]) => one === kind)?.[1] ?? ["stdout"], lines.current, change, abort.signal);
+    void follower({ outputs: choices.find(([one]) => one === kind)?.[1] ?? ["stdout"], hasTime: time === "on", since }, lines.current, change, abort.signal);
     redraw((count) => count + 1);
     return () => abort.abort();
-  }, [kind]);
+  }, [kind, time, since]);
   const shown = isNarrow && text !== "" ? lines.current.around(context_lines) : null;
   const { begin, end, found } = lines.current;
   const total = shown ? shown.length : end - begin;
@@ -55,17 +67,35 @@ export function LogView({ follower, name, needs }: { follower: Follower; name: s
   const first = wraps ? Math.max(0, total - most_wrapped) : Math.max(0, (follows ? lowest : Math.min(lowest, Math.floor(top / line_height))) - overscan);
   const last = wraps ? total : Math.min(total, first + inSight + 2 * overscan);
   useLayoutEffect(() => { if (follows && box.current) box.current.scrollTop = box.current.scrollHeight; });
+  const show = (line: number): void => {
+    setFollows(false);
+    const place = isNarrow ? lines.current.around(context_lines).indexOf(line) : line - lines.current.begin;
+    if (box.current) box.current.scrollTop = place * line_height - height / 3;
+  };
   const jump = (to: number): void => {
     const hit = lines.current.found[to];
     if (hit === undefined) return;
     setAt(to);
-    setFollows(false);
-    const place = isNarrow ? lines.current.around(context_lines).indexOf(hit) : hit - lines.current.begin;
-    if (box.current) box.current.scrollTop = place * line_height - height / 3;
+    setPicked(-1);
+    show(hit);
   };
+  useEffect(() => {
+    if (linked === "" || picked >= 0) return;
+    const { begin: oldest, end: newest } = lines.current;
+    for (let number = Math.max(oldest, looked.current); number < newest && picked < 0; number += 1)
+      if (markOf(lines.current.line(number)) === linked) { setPicked(number); show(number); break; }
+    looked.current = newest;
+  });
   useEffect(() => { lines.current.search(text); setAt(0); if (text !== "") jump(0); redraw((count) => count + 1); }, [text]);
   const search = searchOf(text);
-  const current = text === "" ? -1 : found[at] ?? -1;
+  const current = picked >= 0 ? picked : text === "" ? -1 : found[at] ?? -1;
+  const share = (): void => {
+    setParameter("line", markOf(lines.current.line(current)));
+    setPicked(current);
+    const refused = (): void => announce("The link to the line stands in the address");
+    if (navigator.clipboard) navigator.clipboard.writeText(location.href).then(() => announce("Copied: a link to the line"), refused);
+    else refused();
+  };
   const numbers = Array.from({ length: Math.max(0, last - first) }, (_, place) => (shown ? shown[first + place] ?? 0 : begin + first + place));
   return <div class="log-view">
     <div class="actions">
@@ -73,12 +103,15 @@ export function LogView({ follower, name, needs }: { follower: Follower; name: s
         {choices.map(([one]) => <label><input type="radio" name="output" checked={kind === one} onChange={() => setKind(one)} />{one}</label>)}</fieldset>
       <Check label="Follow" checked={follows} onChange={setFollows} />
       <Check label="Wrap" checked={wraps} onChange={setWraps} />
+      <Check label="Time" checked={time === "on"} onChange={(on) => setTime(on ? "on" : "off")} />
+      <label>Since <select value={since} onChange={(event) => setSince(event.currentTarget.value)}>{sinces.map(([value, said]) => <option value={value}>{said}</option>)}</select></label>
       <SearchBox label="Search logs" value={text} onChange={setText} />
       <span role="status" aria-label="Hits">{text === "" ? "" : several(found.length, "hit")}</span>
       <button type="button" disabled={found.length === 0} aria-label="Previous hit" onClick={() => jump((at + found.length - 1) % found.length)}>↑</button>
       <button type="button" disabled={found.length === 0} aria-label="Next hit" onClick={() => jump((at + 1) % found.length)}>↓</button>
-      <Check label="Only hits" checked={isNarrow} onChange={(on) => { setNarrow(on); setFollows(on); }} />
-      <span class="grow" /><button type="button" onClick={() => saveAs(new Blob([lines.current.text()], { type: "text/plain" }), `${name}.${kind}.log`)}>Download</button>
+      <Check label="Only hits" press="c" checked={isNarrow} onChange={(on) => { setNarrow(on); setFollows(on); }} />
+      <span class="grow" /><button type="button" disabled={current < 0} title={current < 0 ? "Of a hit of the search, or of a line that was clicked on" : undefined} onClick={share}>Link to line</button>
+      <button type="button" onClick={() => saveAs(new Blob([lines.current.text()], { type: "text/plain" }), `${name}.${kind}.log`)}>Download</button>
     </div>
     <Trouble error={error} needs={needs} />
     <div class={`log ${wraps ? "wraps" : ""}`} ref={box} role="log" aria-label="Logs" aria-live="off" tabIndex={0}
@@ -90,7 +123,7 @@ export function LogView({ follower, name, needs }: { follower: Follower; name: s
       }}>
       <div class="log-space" ref={(element) => { if (element) element.style.height = wraps ? "auto" : `${total * line_height}px`; }}>
         <div ref={(element) => { if (element) element.style.transform = wraps ? "none" : `translateY(${first * line_height}px)`; }}>
-          {numbers.map((number, place) => <Line key={number} text={lines.current.line(number)} label={lines.current.label(number)} search={search} isCurrent={number === current}
+          {numbers.map((number, place) => <Line key={number} text={lines.current.line(number)} label={lines.current.label(number)} search={search} isCurrent={number === current} pick={() => setPicked(number)}
             isAfterGap={shown !== null && place > 0 && numbers[place - 1] !== number - 1} />)}
         </div>
       </div>
@@ -99,8 +132,8 @@ export function LogView({ follower, name, needs }: { follower: Follower; name: s
   </div>;
 }
 
-function Line({ text, label, search, isCurrent, isAfterGap }: { text: string; label: string; search: RegExp | null; isCurrent: boolean; isAfterGap: boolean }): JSX.Element {
-  return <div class={`line${isCurrent ? " current" : ""}${isAfterGap ? " gap" : ""}`}>{label === "" ? null : <span class="label-of-line">{label} </span>}
+function Line({ text, label, search, isCurrent, isAfterGap, pick }: { text: string; label: string; search: RegExp | null; isCurrent: boolean; isAfterGap: boolean; pick: () => void }): JSX.Element {
+  return <div class={`line${isCurrent ? " current" : ""}${isAfterGap ? " gap" : ""}`} onClick={pick}>{label === "" ? null : <span class="label-of-line">{label} </span>}
     {ansi(text).map((piece) => <span class={piece.classes || undefined}>{marked(piece, search)}</span>)}{"\n"}</div>;
 }
 

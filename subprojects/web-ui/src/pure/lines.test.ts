@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
-import { LogLines, searchOf } from "./lines.ts";
+import { LogLines, markOf, searchOf } from "./lines.ts";
 
 test("lines come in pieces", () => {
   const lines = new LogLines();
@@ -63,7 +63,7 @@ test("one place of several is forgotten, and what the search has found in the ot
   lines.search("hit");
   lines.add("a hit\nb\nunfini", "stdout");
   lines.add("c\nd hit\nrest", "stderr");
-  lines.clear("stdout");
+  lines.clear((label) => label === "stdout");
   assert.equal(lines.text(), "stderr c\nstderr d hit\nstderr rest");
   assert.deepEqual(lines.found.map((number) => lines.line(number)), ["d hit"]);
   lines.add("a hit\n", "stdout");
@@ -71,4 +71,10 @@ test("one place of several is forgotten, and what the search has found in the ot
   lines.clear();
   assert.equal(lines.text(), "");
   assert.deepEqual([lines.begin, lines.end, lines.found.length], [0, 0, 0]);
+});
+
+test("a line has a mark of its own for links", () => {
+  assert.match(markOf("GET /pay 504"), /^[0-9a-f]{8}$/);
+  assert.notEqual(markOf("GET /pay 504"), markOf("GET /pay 505"));
+  assert.equal(markOf(""), "811c9dc5");
 });

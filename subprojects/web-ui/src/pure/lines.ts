@@ -70,13 +70,12 @@ export class LogLines {
     this.hits = this.hits.filter((hit) => hit >= this.first);
   }
 
-  /** Forgets all of them, or those of one place; the search stays. Lines that are left may get other numbers. */
-  clear(label?: string): void {
-    const left = this.lines.map((_, at) => at).filter((at) => label !== undefined && this.labels[at] !== label);
+  /** Forgets all of them, or those whose label is of one place; the search stays. Lines that are left may get other numbers. */
+  clear(isOf: (label: string) => boolean = () => true): void {
+    const left = this.lines.map((_, at) => at).filter((at) => !isOf(this.labels[at] ?? ""));
     this.lines = left.map((at) => this.lines[at] ?? "");
     this.labels = left.map((at) => this.labels[at] ?? "");
-    if (label === undefined) this.rests.clear();
-    else this.rests.delete(label);
+    for (const label of [...this.rests.keys()]) if (isOf(label)) this.rests.delete(label);
     if (left.length === 0) this.first = 0;
     this.findAll();
   }
@@ -99,6 +98,13 @@ export class LogLines {
     const said = (line: string, label: string): string => (label === "" ? line : `${label} ${line}`);
     return [...this.lines.map((line, at) => said(line, this.labels[at] ?? "")), ...[...this.rests].map(([label, rest]) => said(rest, label))].join("\n");
   }
+}
+
+/** Of a line's text, for a link to it: short, and another one for another line. */
+export function markOf(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
 /** What a search box means: "/…/" is a regular expression, anything else the text itself; null for nothing. */

@@ -55,7 +55,9 @@ function take(told: Told): void {
     polls.value = told.polls;
   } else if (told.kind === "token") {
     // Of another tab: who signs out in one, is out in all.
-    if (told.token !== token.value) keepToken(told.token, false);
+    if (told.token === token.value) return;
+    keepToken(told.token);
+    if (told.token === "") store(() => localStorage, "");
   } else {
     if (told.kind === "stale") isStale = true;
     else keep(told.events);
@@ -80,15 +82,20 @@ function store(at: () => Storage, value: string): void {
   }
 }
 
-function keepToken(value: string, stays: boolean): void {
+function keepToken(value: string): void {
   token.value = value;
   store(() => sessionStorage, value);
-  if (stays || value === "") store(() => localStorage, value);
 }
 
-/** Signs in with a token, or out with "". `stays`: beyond this session of the browser. */
+/** Whether the token stays beyond this session of the browser. */
+export function isKept(): boolean {
+  return token.value !== "" && kept(() => localStorage) === token.value;
+}
+
+/** Signs in with a token, or out with "". `stays`: beyond this session of the browser, which no other token does then. */
 export function useToken(value: string, stays = false): void {
-  keepToken(value, stays);
+  keepToken(value);
+  store(() => localStorage, stays ? value : "");
   ask({ kind: "token", token: value });
 }
 

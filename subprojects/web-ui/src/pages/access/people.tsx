@@ -1,9 +1,13 @@
 // Who may do what: tokens, policies, roles, and the ways to sign in with what they bind.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { CodeView } from "../../parts/code.tsx";
+import type { Editor } from "../../parts/editor.ts";
 import { Check, Choice, Dialog, TextField } from "../../parts/parts.tsx";
-import { get, send, word } from "../../store/api.ts";
+import { lineOf } from "../../pure/parse_error.ts";
+import { exactly } from "../../shell/preferences.ts";
+import { get, said, send, word } from "../../store/api.ts";
 import { useData } from "../../store/data.ts";
 import { Managed, Names, objectOf, type Kind } from "./managed.tsx";
 
@@ -54,7 +58,7 @@ export function Tokens(): JSX.Element {
     keyOf: (row) => row.AccessorID, titleOf: (row) => row.Name || row.AccessorID,
     columns: [{ name: "Name", cell: (row) => row.Name }, { name: "Accessor", cell: (row) => <code>{row.AccessorID}</code> }, { name: "Type", cell: (row) => row.Type + (row.Global ? ", global" : "") },
       { name: "Policies", cell: (row) => row.Policies?.join(", ") }, { name: "Roles", cell: (row) => row.Roles?.map((role) => role.Name).join(", ") },
-      { name: "Expires", cell: (row) => (row.ExpirationTime ? new Date(row.ExpirationTime).toLocaleString() : "never") }],
+      { name: "Expires", cell: (row) => (row.ExpirationTime ? exactly(Date.parse(row.ExpirationTime)) : "never") }],
     blank: () => ({ AccessorID: "", Name: "", Type: "client", Global: false, Policies: [], Roles: [], ExpirationTime: null }),
     form: (row, change, isNew) => <TokenForm row={row} change={change} isNew={isNew} />,
     save, remove: (row) => send("DELETE", `/v1/acl/token/${word(row.AccessorID)}`), loses: "what it allowed ends at once.",
@@ -69,13 +73,39 @@ interface Policy {
   Rules?: string;
 }
 
+/** What the agent has found wrong with the rules, which names a line. */
+const mistake = signal<string | null>(null);
+
+/** The rules in an editor, with the mistake at its line. */
+function RulesField({ text, change }: { text: string; change: (text: string) => void }): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+  const changed = useRef(change);
+  changed.current = change;
+  useEffect(() => {
+    let isShown = true;
+    mistake.value = null;
+    void import("../../parts/editor.ts").then(({ makeEditor }) => {
+      if (isShown && host.current) editor.current = makeEditor(host.current, "Rules", text, (now) => changed.current(now), () => undefined);
+    });
+    return () => { isShown = false; editor.current?.end(); };
+  }, []);
+  const wrong = mistake.value;
+  useEffect(() => { editor.current?.setError(wrong === null ? null : lineOf(wrong), wrong ?? ""); }, [wrong]);
+  return <div class="editor" ref={host} />;
+}
+
 const policies: Kind<Policy> = {
   name: "Policies", one: "policy", list: "/v1/acl/policies", needs: "a token of its own", changes: "management", empty: "There are no policies.",
   keyOf: (row) => row.Name, columns: [{ name: "Name", cell: (row) => row.Name }, { name: "Description", cell: (row) => row.Description }, { name: "Rules", cell: (row) => <Rules name={row.Name} /> }],
   blank: () => ({ Name: "", Description: "", Rules: 'namespace "default" {\n  policy = "read"\n}\n' }), read: async (row) => (await get<Policy>(`/v1/acl/policy/${word(row.Name)}`)).value,
   form: (row, change, isNew) => <><TextField label="Name" value={row.Name} isFixed={!isNew} onChange={(Name) => change({ Name })} /><TextField label="Description" value={row.Description} onChange={(Description) => change({ Description })} />
-    <TextField label="Rules" rows={14} value={row.Rules ?? ""} onChange={(Rules) => change({ Rules })} /></>,
-  save: (row) => send("PUT", `/v1/acl/policy/${word(row.Name)}`, {}, row), remove: (row) => send("DELETE", `/v1/acl/policy/${word(row.Name)}`), loses: "tokens and roles that have it lose what it allows.",
+    <RulesField text={row.Rules ?? ""} change={(Rules) => change({ Rules })} /></>,
+  save: async (row) => {
+    mistake.value = null;
+    await send("PUT", `/v1/acl/policy/${word(row.Name)}`, {}, row).catch((wrong: unknown) => { mistake.value = said(wrong); throw wrong; });
+  },
+  remove: (row) => send("DELETE", `/v1/acl/policy/${word(row.Name)}`), loses: "tokens and roles that have it lose what it allows.",
 };
 
 function Rules({ name }: { name: string }): JSX.Element {
