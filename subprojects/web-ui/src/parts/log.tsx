@@ -32,6 +32,7 @@ export function LogView({ follower, name, needs, isTimed = false }: { follower: 
   const [wraps, setWraps] = useState(false);
   const [isNarrow, setNarrow] = useState(false);
   const [picked, setPicked] = useState(-1);  // the line that a link leads to, or that was clicked on
+  const seeks = useRef(text !== "" && linked === "");  // the newest hit of a search that was there before the lines
   const looked = useRef(0);                  // so many lines were compared with the link's
   const [at, setAt] = useState(0);  // which hit
   const [top, setTop] = useState(0);
@@ -80,6 +81,7 @@ export function LogView({ follower, name, needs, isTimed = false }: { follower: 
     show(hit);
   };
   useEffect(() => {
+    if (seeks.current && found.length > 0) { seeks.current = false; jump(found.length - 1); }
     if (linked === "" || picked >= 0) return;
     const { begin: oldest, end: newest } = lines.current;
     for (let number = Math.max(oldest, looked.current); number < newest && picked < 0; number += 1)
