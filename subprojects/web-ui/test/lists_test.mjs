@@ -228,8 +228,8 @@ async function objects(agent, browser, check) {
       await until("the ID", async () => (await clipboard()) === id);
       await page.getByRole("button", { name: "Copy command", exact: true }).click();
       await until("the command", async () => (await clipboard()) === command);
-      await page.getByRole("button", { name: "Raw", exact: true }).click();
-      await page.getByRole("dialog", { name: "Raw" }).getByText(`"ID": "${id}"`).waitFor();
+      await page.getByRole("button", { name: "Raw", exact: true }).or(page.getByRole("link", { name: "Raw", exact: true })).click();
+      await page.getByRole("region", { name: /^(JSON|Allocation as the API has it)$/ }).getByText(`"ID": "${id}"`).first().waitFor();
       await page.keyboard.press("Escape");
     }
     clean(page);

@@ -178,7 +178,7 @@ async function rows(agent, page, check) {
     await page.getByRole("searchbox", { name: "Search logs" }).fill("needle");
     const { searchParams } = new URL(page.url());
     assert.deepEqual(["time", "since", "search"].map((name) => searchParams.get(name)), ["on", "5m", "needle"]);
-    await page.getByRole("link", { name: "Of all allocations of the job" }).click();
+    await page.getByRole("link", { name: "The whole job's log" }).click();
     await heading(page, "pair");
     assert.equal(await page.getByRole("searchbox", { name: "Search logs" }).inputValue(), "needle");
     await log.locator("mark").first().waitFor();

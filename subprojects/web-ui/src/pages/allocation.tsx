@@ -80,7 +80,7 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
   const why = whyNot ?? (isOver ? `It is ${alloc.ClientStatus}` : undefined);
   return <div class="actions">
     <Status value={alloc.ClientStatus} label="Allocation status" />
-    <ObjectTools id={alloc.ID} shown={shortId(alloc.ID)} command={commandOf("alloc status", alloc.ID)} raw={alloc} /><span>desired {alloc.DesiredStatus}</span>
+    <ObjectTools id={alloc.ID} shown={shortId(alloc.ID)} command={commandOf("alloc status", alloc.ID)} raw={undefined} /><span>desired {alloc.DesiredStatus}</span>
     <span>on <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a></span>
     <span class="grow" />
     <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
@@ -166,7 +166,7 @@ function Logs({ alloc, tasks, task }: { alloc: Allocation; tasks: string[]; task
   const [search] = addressed("search");
   return <section class="panel" aria-label="Logs of a task">
     {tasks.length > 1 ? <nav class="tabs small" aria-label="Task">{tasks.map((one) => <a href={link("allocations", alloc.ID, one, "logs")} aria-current={one === task ? "page" : undefined}>{one}</a>)}</nav> : null}
-    <div class="actions"><a href={`${jobLink(alloc.JobID, alloc.Namespace, "logs")}${search === "" ? "" : `?search=${word(search)}`}`}>Of all allocations of the job</a><span class="grow" />
+    <div class="actions"><a href={`${jobLink(alloc.JobID, alloc.Namespace, "logs")}${search === "" ? "" : `?search=${word(search)}`}`}>The whole job's log</a><span class="grow" />
       {alloc.ClientStatus === "running" ? <span class="row-actions"><span>CPU <Spark of={[{ alloc_id: alloc.ID }]} measure="cpu" /></span> <span>Memory <Spark of={[{ alloc_id: alloc.ID }]} measure="memory" /></span></span> : null}</div>
     {task ? <LogView key={task} name={task} needs={`read-logs in namespace ${alloc.Namespace}`} follower={taskFollower(alloc.ID, task, alloc.Namespace)} /> : <p class="faint">It has no tasks.</p>}
   </section>;

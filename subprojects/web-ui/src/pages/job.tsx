@@ -143,8 +143,8 @@ function Groups({ job, counts, allocs, path, ns, group }: JobProps & { job: Job;
     { name: "Not placed", isNumber: true, cell: (group) => counts[group.Name]?.Queued ?? 0 },
     { name: "Failed", isNumber: true, cell: (group) => counts[group.Name]?.Failed ?? 0 },
     { name: "Complete", isNumber: true, cell: (group) => counts[group.Name]?.Complete ?? 0 },
-    { name: "CPU of reserved", cell: (group) => <GroupUse allocs={allocs} group={group.Name} measure="cpu" /> },
-    { name: "Memory of reserved", cell: (group) => <GroupUse allocs={allocs} group={group.Name} measure="memory" /> },
+    { name: "CPU", cell: (group) => <GroupUse allocs={allocs} group={group.Name} measure="cpu" /> },
+    { name: "Memory", cell: (group) => <GroupUse allocs={allocs} group={group.Name} measure="memory" /> },
     { name: "Ports", cell: portsOf },
     { name: "Tasks", cell: (group) => (group.Tasks ?? []).map((task) => `${task.Name} (${task.Driver})`).join(", ") },
   ]} />;

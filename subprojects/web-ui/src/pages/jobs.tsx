@@ -9,6 +9,7 @@ import { Spark } from "../parts/spark.tsx";
 import { memberOf, withMember } from "../pure/filter.ts";
 import { milliseconds } from "../pure/units.ts";
 import { eval_fields } from "../pure/rows.ts";
+import { hiddenColumns } from "../shell/preferences.ts";
 import { jobLink, link, place, setParameter } from "../shell/router.ts";
 import { get, namespace, send, word } from "../store/api.ts";
 import { useList } from "../store/data.ts";
@@ -62,18 +63,24 @@ function Version({ id }: { id: string }): JSX.Element | null {
   return <>v{known.Version}{deployment?.IsActive ? <span title={deployment.RequiresPromotion ? "It waits to be promoted" : `Its deployment is ${deployment.Status}`}> {deployment.RequiresPromotion ? "⏸" : "→"}<span class="hidden"> being deployed</span></span> : null}</>;
 }
 
+/** Where nothing runs, nothing is used: the reason has the place of the columns that say how much. */
+function spreads(job: JobStub): boolean {
+  const hidden = hiddenColumns("Jobs", []);
+  return countsOf(job.JobSummary).Running === 0 && !hidden.includes("CPU") && !hidden.includes("Memory");
+}
+
 /** `hasNamespaces`: whether there are several. */
 const columnsOf = (hasNamespaces: boolean): GridColumn<JobStub>[] => [
-  { name: "Name", width: "minmax(10rem, 3fr)", text: (job) => `${job.ID} ${job.Name}`, cell: (job) => <a href={jobLink(job.ID, job.Namespace)}>{job.ID}</a> },
-  { name: "Status", width: "6.5rem", text: (job) => job.Status, cell: (job) => <Status value={job.Status} /> },
+  { name: "Name", width: "minmax(8rem, 2fr)", text: (job) => `${job.ID} ${job.Name}`, cell: (job) => <a href={jobLink(job.ID, job.Namespace)}>{job.ID}</a> },
+  { name: "Status", width: "6rem", text: (job) => job.Status, cell: (job) => <Status value={job.Status} /> },
   { name: "Namespace", width: "minmax(6.5rem, 1fr)", isHidden: !hasNamespaces, text: (job) => job.Namespace, cell: (job) => job.Namespace },
-  { name: "Type", width: "minmax(5.5rem, 1fr)", text: (job) => kindOf(job), cell: (job) => kindOf(job) },
+  { name: "Type", width: "minmax(4.8rem, 1fr)", text: (job) => kindOf(job), cell: (job) => kindOf(job) },
   { name: "Priority", width: "5rem", isHidden: true, text: (job) => job.Priority, cell: (job) => job.Priority },
   { name: "Pool", width: "minmax(5rem, 1fr)", isHidden: true, text: (job) => job.NodePool ?? "", cell: (job) => job.NodePool },
-  { name: "Allocations", width: "minmax(15rem, 6fr)", text: (job) => stateOf(job), cell: (job) => <>{stateOf(job)}<Reason id={idOf(job)} job={job} /></> },
-  { name: "CPU", width: "7.2rem", isOfSight: true, text: () => "", cell: (job) => <Use id={idOf(job)} measure="cpu" /> },
-  { name: "Memory", width: "7.2rem", isOfSight: true, text: () => "", cell: (job) => <Use id={idOf(job)} measure="memory" /> },
-  { name: "Version", width: "4.5rem", isOfSight: true, text: () => "", cell: (job) => <Version id={idOf(job)} /> },
+  { name: "Allocations", width: "minmax(15rem, 6fr)", text: (job) => stateOf(job), cell: (job) => <span class={spreads(job) ? "spreads" : undefined}>{stateOf(job)}<Reason id={idOf(job)} job={job} /></span> },
+  { name: "CPU", width: "6.5rem", isOfSight: true, text: () => "", cell: (job) => <Use id={idOf(job)} measure="cpu" /> },
+  { name: "Memory", width: "6.5rem", isOfSight: true, text: () => "", cell: (job) => <Use id={idOf(job)} measure="memory" /> },
+  { name: "Version", width: "4.7rem", isOfSight: true, text: () => "", cell: (job) => <Version id={idOf(job)} /> },
   { name: "Changed", width: "5.5rem", text: (job) => job.SubmitTime, cell: (job) => <Ago at={milliseconds(job.SubmitTime)} /> },
 ];
 

@@ -193,7 +193,7 @@ class GridRow extends Component<RowProps> {
 
   override render({ place: key, row, index, columns, id, name, isChosen, toggle }: RowProps): JSX.Element {
     return <div role="row" class="grid-row" aria-rowindex={index + 2} aria-selected={isChosen ?? undefined} data-row={String(key)} tabIndex={-1}>
-      {isChosen === null ? null : <div role="gridcell"><input type="checkbox" class="choose" aria-label={`Select ${name}`} checked={isChosen} onChange={() => toggle(id)} /></div>}
+      {isChosen === null ? null : <div role="gridcell" class="chooser"><input type="checkbox" class="choose" aria-label={`Select ${name}`} checked={isChosen} onChange={() => toggle(id)} /></div>}
       {columns.map((column) => <div role="gridcell">{column.cell(row)}</div>)}</div>;
   }
 }

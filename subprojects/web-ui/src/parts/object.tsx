@@ -21,13 +21,14 @@ export function commandOf(words: string, id: string, ns = ""): string {
   return ["nomadctl", words, ...(region.value === "" ? [] : [`-region=${quoted(region.value)}`]), ...(ns === "" || ns === "default" ? [] : [`-namespace=${quoted(ns)}`]), quoted(id)].join(" ");
 }
 
-/** The ID stands there as `shown` says, or not at all with ""; so does `raw`, of which undefined is none: values of variables are secrets. `of` tells
+/** The ID stands there as `shown` says, or not at all with ""; so does `raw`, of which undefined is none: values of variables are secrets, and an
+    allocation has a tab of it. `of` tells
     those of one object from those of the page's. */
 export function ObjectTools({ id, shown = id, command, raw, of = "" }: { id: string; shown?: string; command: string; raw: unknown; of?: string }): JSX.Element {
   const label = (what: string): string => (of === "" ? what : `${what} of ${of}`);
   const [isRaw, setRaw] = useState(false);
   return <span class="tools">{shown === "" ? null : <code title={id}>{shown}</code>}
-    <button type="button" class="plain" aria-label={label("Copy ID")} title="Copy the ID" onClick={() => copy(id, id)}>⧉</button>
+    <button type="button" class="plain link" aria-label={label("Copy ID")} title={id} onClick={() => copy(id, id)}>Copy ID</button>
     <button type="button" class="plain link" title={command} aria-label={label("Copy command")} onClick={() => copy(command, command)}>Copy command</button>
     {raw === undefined ? null : <button type="button" class="plain link" aria-label={label("Raw")} onClick={() => setRaw(true)}>Raw</button>}
     <Dialog name="Raw" isOpen={isRaw} close={() => setRaw(false)}><h2>As the API has it</h2>

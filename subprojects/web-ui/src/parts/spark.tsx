@@ -4,7 +4,7 @@ import { newestOf, outlineOf } from "../pure/series.ts";
 import { bytes, percent } from "../pure/units.ts";
 import { useSampled, type Subject } from "../store/samples.ts";
 
-const width = 56;
+const width = 44;
 const height = 16;
 
 /** `whole` is what there is, where nothing is reserved: MHz, or bytes. `about` says whose it is, where not of all. */

@@ -3,7 +3,7 @@
 import { signal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { lastOf, meanOf, mostOf, seriesFor, summed, thinned, type Series } from "../pure/series.ts";
-import { get, region, token } from "./api.ts";
+import { ApiError, get, region, token } from "./api.ts";
 
 /** A task's, or a machine's with an empty name. */
 export interface Past {
@@ -75,7 +75,10 @@ async function readDue(): Promise<void> {
     if (!one || document.hidden) break;
     one.due = performance.now() + again_after;
     const asked = token.value;
-    const value = await get<Past[]>("/v1/client/metrics/history", one.of).then((got) => sampledOf(got.value ?? []), () => undefined);
+    const value = await get<Past[]>("/v1/client/metrics/history", one.of).then((got) => sampledOf(got.value ?? []), (wrong: unknown) => {
+      if (wrong instanceof ApiError && wrong.status === 403) one.due = Infinity;  // until there is another token
+      return undefined;
+    });
     if (value && asked === token.value) one.signal.value = value;
   }
   isReading = false;
@@ -86,7 +89,7 @@ async function readDue(): Promise<void> {
 function plan(soonest: number): void {
   if (timer !== undefined) return;
   const dues = [...known.values()].filter(({ wanted }) => wanted > 0).map(({ due }) => due);
-  if (dues.length === 0) return;
+  if (!dues.some(Number.isFinite)) return;
   timer = setTimeout(() => void readDue(), Math.max(soonest, Math.min(...dues) - performance.now()));
 }
 
