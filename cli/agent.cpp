@@ -27,6 +27,7 @@
 #include "runtime/config/agent_config.hpp"
 #include "runtime/config/join_address.hpp"
 #include "runtime/host/process/core_files.hpp"
+#include "runtime/host/process/service_manager.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -146,6 +147,14 @@ void print_banner(const config::AgentConfig& config, const agent::Agent& agent) 
   std::cout << "\n==> nomadctl agent started! Log data will stream in below:\n" << std::endl;
 }
 
+/// What `systemctl status` shows of the agent.
+std::string status_of(const config::AgentConfig& config, const agent::Agent& agent) {
+  const bool has_both = config.server.enabled && config.client.enabled;
+  return fmt::format("{}; HTTP at {}",
+                     has_both ? "server and client" : (config.server.enabled ? "server" : "client"),
+                     agent.http_address());
+}
+
 /// Waits for a signal or a fatal error. Descriptors live as long as the process.
 class EndOfRun {
 public:
@@ -171,13 +180,14 @@ public:
   }
 
   /// The signal that ends the agent; 0 when it cannot go on. SIGHUP calls `reload` and goes on;
-  /// `tend` is called now and then.
-  int wait(const std::function<void()>& reload, const std::function<void()>& tend) const {
-    constexpr int look_after_ms = 1'000;
+  /// `tend` is called each `interval` in which no signal comes.
+  int wait(std::chrono::milliseconds interval,
+           const std::function<void()>& reload,
+           const std::function<void()>& tend) const {
     QuietMoment quiet;
     for (;;) {
       pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
-      const int ready = poll(inputs, 2, look_after_ms);
+      const int ready = poll(inputs, 2, static_cast<int>(interval.count()));
       if (ready < 0 && errno != EINTR) return 0;
       if (ready == 0) {
         tend();
@@ -236,6 +246,46 @@ void reload_configuration(const AgentFlags& flags, agent::Agent& agent) {
   log::info("agent", "the configuration is in effect", {{"log_level", done->config.log_level}});
 }
 
+/// Runs the agent, which has started, until a signal ends it, and shows the service manager how it
+/// is. The signal; 0 when it cannot go on.
+int watch_over(agent::Agent& agent,
+               const EndOfRun& end,
+               const AgentFlags& flags,
+               const host::ServiceManager& manager,
+               const std::string& status) {
+  using namespace std::chrono_literals;
+  host::LifeSigns signs{manager.watchdog()};
+  manager.ready(status);
+  const auto reload = [&] {
+    manager.reloading();
+    reload_configuration(flags, agent);
+    manager.ready(status);
+  };
+  const auto tend = [&] {
+    agent.look_after_plugins();
+    if (signs.is_due(host::LifeSigns::Clock::now()) && agent.answers(signs.patience()))
+      manager.alive();
+  };
+  return end.wait(signs.interval(1s), reload, tend);
+}
+
+/// Ends the agent; `leaves`: its node is drained first, if that is configured.
+void end_agent(agent::Agent& agent,
+               const EndOfRun& end,
+               const host::ServiceManager& manager,
+               bool leaves) {
+  using namespace std::chrono_literals;
+  constexpr auto to_stop = 90s;  // as long as systemd waits by itself
+  log::info("agent", leaves ? "leaving" : "stopping");
+  manager.stopping(leaves ? "leaving" : "stopping");
+  if (leaves)
+    agent.drain([&](std::chrono::milliseconds time) {
+      manager.extend(time + to_stop);
+      return end.is_quiet(time);
+    });
+  agent.stop(leaves);
+}
+
 int refuse_agent(const Error& error) {
   std::cerr << "==> " << error.what << '\n';
   return 1;
@@ -248,6 +298,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   Arguments parser{"agent [options]", "Runs an agent: a server, a client or both."};
   add_to(parser, flags);
   if (auto code = parser.parse(arguments, WordCount{})) return *code;
+  const auto manager = host::ServiceManager::from_environment();
   auto config = configure(flags);
   if (!config) return refuse_agent(config.error());
   auto executor = find_program("nomadctl-executor", "../runtime/host/executor");
@@ -282,14 +333,10 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
       = agent::Agent::start(*config, programs, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());
   print_banner(*config, **agent);
-  const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); },
-                              [&agent] { (*agent)->look_after_plugins(); });
+  const int signal = watch_over(**agent, end, flags, manager, status_of(*config, **agent));
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);
-  log::info("agent", leaves ? "leaving" : "stopping");
-  if (leaves)
-    (*agent)->drain([&end](std::chrono::milliseconds time) { return end.is_quiet(time); });
-  (*agent)->stop(leaves);
+  end_agent(**agent, end, manager, leaves);
   return signal == 0 ? 1 : 0;
 }
 

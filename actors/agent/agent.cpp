@@ -389,6 +389,25 @@ void Agent::look_after_plugins() {
   if (!told) log::error("agent", "the client does not know its plugins", {{"error", told.error()}});
 }
 
+bool Agent::answers(std::chrono::milliseconds patience) {
+  actor::BlockingAsker self{parts_->system};
+  bool all = true;
+  const auto ask = [&](std::string_view name, const auto& whom, auto question) {
+    self.request(whom, patience, std::move(question))
+        .receive(
+            [](const auto&) {},
+            [&](const Error& error) {
+              log::error("agent", "an actor does not answer", {{"actor", name}, {"error", error}});
+              all = false;
+            });
+  };
+  if (parts_->server) ask("log", parts_->server->raft(), raft::GetStatus{});
+  if (parts_->server)
+    ask("autopilot", parts_->server->cluster().autopilot(), server::autopilot::GetSettings{});
+  if (parts_->client) ask("client", parts_->client->client(), client::client_api::GetNode{});
+  return all;
+}
+
 Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
   auto& all = *parts_;
   auto reload = config::reload(all.given, wanted);

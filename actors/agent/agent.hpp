@@ -49,6 +49,9 @@ public:
   /// more, are told to the client.
   void look_after_plugins();
 
+  /// Whether the server's and the client's actors answer, each within that time; logs who does not.
+  bool answers(std::chrono::milliseconds patience);
+
   /// Of the client; empty without one.
   const std::string& node_id() const;
 

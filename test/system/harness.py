@@ -225,12 +225,15 @@ plugin "raw_exec" {{
 }}
 """ + MORE_CONFIG + config)
         self.process = None
+        self.binary = BINARY
+        self.environment = {}  # Besides that of the test, of the agent alone.
         self.token = ""  # Of its requests, where ACLs are on.
 
     def start(self, wait=True, flags=()):
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BINARY, "agent", "-config", self.config_path, *flags],
-                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.process = subprocess.Popen([self.binary, "agent", "-config", self.config_path, *flags],
+                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                        env={**os.environ, **self.environment})
         log.close()
         if wait:
             wait_until(self.is_ready, what="the node's readiness")
@@ -320,7 +323,7 @@ plugin "raw_exec" {{
     def run(self, *words, check=False, stdin=None, timeout=60):
         """Runs a nomadctl command against this agent."""
         environment = dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.port}", TZ="UTC")
-        done = subprocess.run([BINARY, *words], input=stdin, capture_output=True, text=True,
+        done = subprocess.run([self.binary, *words], input=stdin, capture_output=True, text=True,
                               env=environment, timeout=timeout)
         if check and done.returncode != 0:
             raise AssertionError(f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -363,6 +366,40 @@ plugin "raw_exec" {{
         allocs = shown(f"/v1/job/{job}/allocations", "ClientStatus", "DesiredStatus", "TaskStates")
         nodes = shown("/v1/nodes", "Status", "SchedulingEligibility", "Drivers")
         return f"evaluations: {evals}\nallocations: {allocs}\nnodes: {nodes}\nlog: {self.log()[-6000:]}"
+
+
+class ServiceManager:
+    """What systemd is to an agent: a socket that hears what sd_notify tells, and the environment that names it."""
+
+    def __init__(self, folder, watchdog=None):
+        self.path = os.path.join(folder, "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.environment = {"NOTIFY_SOCKET": self.path}
+        if watchdog:
+            self.environment["WATCHDOG_USEC"] = str(int(watchdog * 1_000_000))
+
+    def next(self, timeout=60):
+        """The next message as its lines' names and values; None if there is none for so long."""
+        self.socket.settimeout(timeout)
+        try:
+            text = self.socket.recv(4096).decode()
+        except TimeoutError:
+            return None
+        return dict(line.split("=", 1) for line in text.splitlines())
+
+    def wait_for(self, name, timeout=60):
+        """The next message that has that line, of those there are; others are dropped."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            message = self.next(max(0.01, end - time.monotonic()))
+            if message and name in message:
+                return message
+        raise AssertionError(f"no {name} within {timeout} s")
+
+    def close(self):
+        self.socket.close()
+        os.remove(self.path)
 
 
 class Orders:
