@@ -105,9 +105,8 @@ std::string Arguments::suggestion(const std::string& name) const {
 }
 
 std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
-  if (arguments.size() == 1 && arguments[0] == list_flags) {
-    for (const auto* option : app_->get_options())
-      std::cout << '-' << option->get_lnames().front() << '\n';
+  if (arguments.size() == 1 && arguments[0] == show_shape) {
+    std::cout << shape_text(shape()) << '\n';
     return 0;
   }
   std::vector<std::string> flags;
@@ -182,20 +181,26 @@ bool Arguments::is_given(std::string_view name) const {
 }
 
 int Arguments::misuse(std::string_view problem) const {
-  const auto command = usage_.substr(0, usage_.find(" ["));
-  std::cerr << problem << "\nFor additional help try '" << program_name() << ' '
-            << command.substr(0, command.find(" <")) << " -help'\n";
+  std::cerr << problem << "\nFor additional help try '" << program_name() << ' ' << shape().name()
+            << " -help'\n";
   return 1;
+}
+
+CommandShape Arguments::shape() const {
+  CommandShape shape{.usage = usage_, .about = about_, .flags = {}};
+  for (const auto* option : app_->get_options())
+    shape.flags.push_back(
+        {option->get_lnames().front(), option->get_description(), option->get_expected_min() > 0});
+  return shape;
 }
 
 std::string Arguments::help() const {
   std::string text = fmt::format("Usage: {} {}\n\n  {}\n", program_name(), usage_, about_);
-  const auto options = app_->get_options();
-  if (!options.empty()) text += "\nOptions:\n";
-  for (const auto* option : options)
-    text
-        += fmt::format("\n  -{}{}\n    {}\n", option->get_lnames().front(),
-                       option->get_expected_min() > 0 ? "=<value>" : "", option->get_description());
+  const auto flags = shape().flags;
+  if (!flags.empty()) text += "\nOptions:\n";
+  for (const FlagShape& flag : flags)
+    text += fmt::format("\n  -{}{}\n    {}\n", flag.name, flag.takes_value ? "=<value>" : "",
+                        flag.help);
   return text;
 }
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/command_shape.hpp"
+
 namespace CLI {
 class App;
 }
@@ -72,9 +74,9 @@ public:
     return option<std::vector<std::string>>(name, help);
   }
 
-  /// A word that no user types: as the only argument it makes `parse` print the flags, one per
-  /// line, for the shell's completion.
-  static constexpr std::string_view list_flags = "-\1flags";
+  /// A word that no user types: as the only argument it makes `parse` print what the command takes
+  /// (`shape_text`).
+  static constexpr std::string_view show_shape = "-\1shape";
 
   /// Reads the arguments. When the command should end (help was asked for, or a mistake was
   /// printed), this is its exit code.
@@ -96,6 +98,7 @@ public:
   int misuse(std::string_view problem) const;
 
   std::string help() const;
+  CommandShape shape() const;
 
 private:
   template <class T>

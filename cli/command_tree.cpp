@@ -82,6 +82,11 @@ std::vector<std::string> CommandTree::next_words(std::string_view prefix) const 
   return out;
 }
 
+std::string_view CommandTree::summary(std::string_view name) const {
+  const std::string_view of_group = summary_of(groups, name);
+  return of_group.empty() ? summary_of(commands, name) : of_group;
+}
+
 std::string_view CommandTree::nearest(std::span<const std::string> words) const {
   std::vector<std::string_view> names;
   for (const Command& command : commands)
@@ -99,8 +104,7 @@ std::string CommandTree::help(std::string_view group) const {
   std::size_t width = 0;
   for (std::string& word : next_words(group)) {
     const std::string name = group.empty() ? word : fmt::format("{} {}", group, word);
-    std::string_view summary = summary_of(groups, name);
-    if (summary.empty()) summary = summary_of(commands, name);
+    const std::string_view summary = this->summary(name);
     width = std::max(width, word.size());
     const bool is_common = group.empty() && std::ranges::count(common, std::string_view{word}) > 0;
     (is_common ? first : rest).push_back({std::move(word), summary});
@@ -112,9 +116,9 @@ std::string CommandTree::help(std::string_view group) const {
     return as_called(
                "Usage: nomadctl [-version] [-help] [-autocomplete-(un)install] <command> [args]\n")
            + layout("Common commands", first, width) + layout("Other commands", rest, width);
-  const std::string_view summary = summary_of(groups, group);
+  const std::string_view about = summary_of(groups, group);
   return fmt::format("Usage: {} {} <subcommand> [options] [args]\n{}", program_name(), group,
-                     summary.empty() ? "" : fmt::format("\n  {}.\n", summary))
+                     about.empty() ? "" : fmt::format("\n  {}.\n", about))
          + layout("Subcommands", rest, width);
 }
 

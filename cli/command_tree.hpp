@@ -34,6 +34,10 @@ struct CommandTree {
   /// The words that can follow `prefix`, a group or "", in the names of commands. Sorted.
   std::vector<std::string> next_words(std::string_view prefix) const;
 
+  /// What the group or the command of that name is for, the group's before the command's; "" if
+  /// neither is there, or the group has no entry.
+  std::string_view summary(std::string_view name) const;
+
   /// The command whose name is nearest to what was typed, "" if none is near.
   std::string_view nearest(std::span<const std::string> words) const;
 

@@ -10,7 +10,8 @@
 
 #include "cli/api.hpp"
 #include "cli/command_tree.hpp"
-#include "cli/completion.hpp"
+#include "cli/completion/completion.hpp"
+#include "cli/completion/shell_files.hpp"
 #include "cli/output/terminal_text.hpp"
 #include "cli/programs.hpp"
 
@@ -49,8 +50,8 @@ int main(int argc, char** argv) {
   nomad::cli::guard_terminal();
   if (argc > 0) nomad::cli::note_program_name(argv[0]);
   const nomad::cli::CommandTree commands = nomad::cli::all_commands();
-  if (nomad::cli::answer_completion(commands)) return 0;
   std::vector<std::string> words{argv + 1, argv + argc};
+  if (nomad::cli::answer_completion(commands, words)) return 0;
   nomad::cli::hide_secrets(argc, argv);
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-v" || first == "-version" || first == "--version") words[0] = "version";

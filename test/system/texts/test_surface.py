@@ -1,6 +1,7 @@
 """Nomad's commands, flags and paths, by their names as test/data/surface has them: each is here, or has a reason."""
 import fnmatch
 import http.client
+import json
 import os
 import subprocess
 import unittest
@@ -8,7 +9,7 @@ import unittest
 import harness
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "surface")
-LIST_FLAGS = "-\1flags"  # cli/arguments.hpp
+SHOW_SHAPE = "-\1shape"  # cli/arguments.hpp
 SHARED = {"address", "region", "namespace", "token", "ca-cert", "ca-path", "client-cert", "client-key",
           "tls-server-name", "tls-skip-verify", "no-color", "force-color"}
 
@@ -36,13 +37,13 @@ def run(*words):
 def missing_of_command(name, flags):
     """What is not there of a command: itself, or "<command> -<flag>"."""
     words = name.split("_")
-    done = run(*words, LIST_FLAGS)
+    done = run(*words, SHOW_SHAPE)
     is_group = done.returncode != 0 and run(*words, "-help").returncode == 0
     if is_group:
         return []
-    ours = {line.lstrip("-").split("=")[0] for line in done.stdout.split() if line.startswith("-")}
     if done.returncode != 0:
         return [name]
+    ours = {flag["name"] for flag in json.loads(done.stdout)["flags"]}
     return [f"{name} {flag}" for flag in flags if flag.lstrip("-") not in ours | SHARED]
 
 
