@@ -1,7 +1,6 @@
 #include "runtime/host/process/service_manager.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/whole_number.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
@@ -28,13 +28,6 @@ std::string taken(const char* name) {
   std::string out = value == nullptr ? "" : value;
   ::unsetenv(name);
   return out;
-}
-
-std::optional<long> whole_number(std::string_view text) {
-  long value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || end != text.data() + text.size() || value <= 0) return {};
-  return value;
 }
 
 /// Of the clock by which systemd tells one reload from the next.
@@ -56,10 +49,10 @@ std::string one_line(std::string_view text) {
 ServiceManager ServiceManager::from_environment() {
   ServiceManager manager;
   manager.socket_ = taken("NOTIFY_SOCKET");
-  const auto time = whole_number(taken("WATCHDOG_USEC"));
+  const auto time = whole_number<long>(taken("WATCHDOG_USEC"));
   const auto watched = taken("WATCHDOG_PID");
   // Of a parent it is no business of this process.
-  if (time && (watched.empty() || whole_number(watched) == ::getpid()))
+  if (time > 0 && (watched.empty() || whole_number<long>(watched) == ::getpid()))
     manager.watchdog_ = std::chrono::microseconds{*time};
   return manager;
 }
