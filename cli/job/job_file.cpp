@@ -85,11 +85,11 @@ Result<JobFile> from_json_text(const std::string& text) {
 }
 
 /// All that is wrong with a file, as it is shown to people.
-Error refusal(const jobspec::ParsedJob& parsed,
-              const std::string& path,
-              const std::string& name,
-              const std::string& text,
-              bool is_hcl1) {
+Error parse_error(const jobspec::ParsedJob& parsed,
+                  const std::string& path,
+                  const std::string& name,
+                  const std::string& text,
+                  bool is_hcl1) {
   hcl::RenderOptions style;
   // On, it is for a terminal, and stderr may be none; or it is forced.
   style.color = color_enabled() && (takes_color(STDERR_FILENO) || isatty(STDOUT_FILENO) == 0);
@@ -175,7 +175,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   }
   const std::string name = path == "-" ? "stdin" : std::filesystem::path{path}.filename().string();
   auto parsed = jobspec::parse_job(name, text, options);
-  if (!parsed.ok()) return refusal(parsed, path, name, text, flags.hcl1);
+  if (!parsed.ok()) return parse_error(parsed, path, name, text, flags.hcl1);
   JobFile file;
   file.job = std::move(parsed.job);
   if (flags.hcl1)
