@@ -212,6 +212,9 @@ class PageTest(unittest.TestCase):
     def test_start(self):
         self.follow("start.md")
 
+    def test_install(self):
+        self.follow("install.md")
+
     def test_concepts(self):
         self.follow("concepts.md")
 
