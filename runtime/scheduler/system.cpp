@@ -229,7 +229,7 @@ void SystemScheduler::begin_rollout(const SortedUpdates& updates, SystemDiff& di
   std::erase_if(diff.place, [this](const SystemPlacement& placement) {
     return placement.previous != nullptr && rollout_->awaits_verdict(*placement.previous);
   });
-  rolled_.is_settled = updates.destructive.empty() && updates.in_place.empty();
+  rolled_.is_settled = updates.in_place.empty();
   if (is_sysbatch_) return;
   std::map<std::string_view, SystemGroupNews> news;
   for (const auto& update : updates.destructive)
@@ -283,6 +283,7 @@ std::vector<SystemUpdate> SystemScheduler::roll(Attempt& attempt,
     else
       others.push_back(update);
   }
+  rolled_.is_settled = rolled_.is_settled && others.empty();
   return others;
 }
 
@@ -296,13 +297,16 @@ void SystemScheduler::roll_one(Attempt& attempt,
   const bool is_canary = wave.canaries > 0;
   auto& left = is_canary ? wave.canaries : wave.others;
   auto node = attempt.moment.state.node(update.alloc->alloc().node_id());
+  const auto stop = [&](std::string_view why) {
+    attempt.stop({update.alloc->row, schema::DesiredStatus::STOP, std::string{why}, {}, {}, {}});
+  };
   ++rolled_.totals[group];
   if (left == 0 || !node) {
+    rolled_.is_settled = false;
     ++changes(group).ignore;
     return;
   }
-  attempt.stop(
-      {update.alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
+  stop(alloc_updating);
   ++queued_[std::string{group}];
   const auto placed = place_one(
       attempt,
@@ -310,14 +314,20 @@ void SystemScheduler::roll_one(Attempt& attempt,
       nodes);
   if (placed == Placed::yes) {
     --left;
+    rolled_.is_settled = false;
     ++(is_canary ? changes(group).canary : changes(group).destructive_update);
-  } else if (placed == Placed::unwanted && !is_canary) {
+    return;
+  }
+  attempt.unstop();
+  if (placed == Placed::unwanted && !is_canary) {
+    stop(alloc_not_needed);
+    rolled_.ended.insert(update.alloc);
     --rolled_.totals[group];
     ++changes(group).stop;
-  } else {
-    attempt.unstop();
-    ++changes(group).ignore;
+    return;
   }
+  rolled_.is_settled = false;
+  ++changes(group).ignore;
 }
 
 /// Replaces as many as the job's update strategy lets through at once; a later evaluation goes on.

@@ -186,13 +186,13 @@ void check_updates(const Work& work, const scheduler::Plan& plan) {
       && plan.job->getUpdate().getMaxParallel() > 0) {
     std::size_t count = 0;
     for (const auto group : plan.job->getTaskGroups())
-      count += replaced(plan, view(group.getName()));
+      if (!group.hasUpdate()) count += replaced(plan, view(group.getName()));
     require(count <= static_cast<std::size_t>(plan.job->getUpdate().getMaxParallel()),
             property::max_parallel_holds, copy(plan.job->getId()));
   }
-  if (type != "service") return;
+  if (type != "service" && type != "system") return;
   for (const auto group : plan.job->getTaskGroups())
-    check_group_update(work, plan, group);
+    if (type == "service" || group.hasUpdate()) check_group_update(work, plan, group);
 }
 
 /// What an allocation was given stays its own when it goes on with a new version.

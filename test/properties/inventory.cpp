@@ -295,6 +295,16 @@ void fill_update(schema::UpdateStrategy::Builder update,
   update.setAutoPromote(random.chance(0.5));
 }
 
+/// A system job's: a deployment that changes two nodes at a time.
+void deploy(schema::UpdateStrategy::Builder update) {
+  update.setMaxParallel(2);
+  update.setStagger(30 * second);
+  update.setHealthCheck("checks");
+  update.setMinHealthyTime(10 * second);
+  update.setHealthyDeadline(300 * second);
+  update.setProgressDeadline(600 * second);
+}
+
 void fill_reschedule(schema::ReschedulePolicy::Builder policy,
                      Random& random,
                      const Features& features) {
@@ -412,8 +422,10 @@ Object<schema::Job> make_job(std::size_t number,
   }
   const bool several = features.has(Feature::several_groups) && structure.chance(0.3);
   auto groups = job.initTaskGroups(several ? 2 : 1);
-  for (unsigned i = 0; i < groups.size(); ++i)
+  for (unsigned i = 0; i < groups.size(); ++i) {
     fill_group(groups[i], i, type, structure, version, taste, features);
+    if (type == "system" && job.getUpdate().getMaxParallel() == 2) deploy(groups[i].initUpdate());
+  }
   return draft.freeze();
 }
 

@@ -361,3 +361,25 @@ TEST_CASE_FIXTURE(
   all_healthy(id);
   CHECK(status(id) == DeploymentState::SUCCESSFUL);
 }
+
+TEST_CASE_FIXTURE(SystemDeployment,
+                  "system deployment: it is done when the last node loses what it does not want") {
+  add_nodes(2);
+  settle();
+  Draft<schema::Job> job{everywhere(R"({"v":1})")};
+  auto constraint = job->initConstraints(1)[0];
+  constraint.setLTarget("${node.unique.id}");
+  constraint.setOperand("!=");
+  const auto rows = live();
+  const auto last = std::max(rows[0]->alloc->node_id(), rows[1]->alloc->node_id());
+  constraint.setRTarget(text(std::string{last}));
+  const auto id = bring_out(job.freeze());
+  CHECK(of_version(1) == 1);
+  all_healthy(id);
+  CHECK(status(id) == DeploymentState::SUCCESSFUL);
+  CHECK(live().size() == 1);
+  const auto ended = allocs();
+  CHECK(std::ranges::any_of(ended, [](const auto& row) {
+    return row->alloc->desired_description() == "alloc not needed due to job update";
+  }));
+}
