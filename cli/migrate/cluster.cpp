@@ -1,0 +1,83 @@
+#include "cli/migrate/cluster.hpp"
+
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "cli/var/var_view.hpp"
+
+namespace nomad::cli::migrate {
+namespace {
+
+/// Whether every release of Nomad has such things.
+enum class Since : bool { ever, later };
+
+/// A list of the API.
+Listing list_of(Api& api, const std::string& path, Since since, const Query& query = {}) {
+  auto answer = api.get(path, query);
+  Listing listing;
+  const bool is_unknown
+      = since == Since::later && !answer && answer.error().code == Errc::not_found;
+  if (!answer && !is_unknown) listing.unread = answer.error().what;
+  if (!answer || !answer->body.is_array()) return listing;
+  for (auto& object : answer->body.get_array())
+    listing.objects.push_back(std::move(object));
+  return listing;
+}
+
+/// Each of a list of stubs as it is stored: `path_of` says where. One that has gone meanwhile is
+/// left out.
+template <class PathOf>
+Listing whole(Api& api, Listing stubs, PathOf path_of) {
+  Listing listing{.objects = {}, .unread = std::move(stubs.unread)};
+  for (const auto& stub : stubs.objects) {
+    if (const auto ns = View{stub}["Namespace"].text(); !ns.empty()) api.use_namespace(ns);
+    auto answer = api.get(path_of(View{stub}));
+    if (answer)
+      listing.objects.push_back(std::move(answer->body));
+    else if (answer.error().code != Errc::not_found)
+      listing.unread = answer.error().what;
+  }
+  return listing;
+}
+
+/// Without those that a periodic or parameterized job has started, which that one makes anew.
+Listing without_children(Listing jobs) {
+  std::erase_if(jobs.objects, [](const boost::json::value& job) {
+    return !View{job}["ParentID"].text().empty();
+  });
+  return jobs;
+}
+
+}  // namespace
+
+Result<Cluster> read_cluster(Api& api, VariableItems items) {
+  NOMAD_TRY(api.get("/v1/status/leader"));
+  Cluster cluster;
+  auto agent = api.get("/v1/agent/self");
+  if (agent)
+    cluster.agent = std::move(agent->body);
+  else
+    cluster.agent_unread = agent.error().what;
+  cluster.namespaces = list_of(api, "/v1/namespaces", Since::ever);
+  cluster.node_pools = list_of(api, "/v1/node/pools", Since::later);
+  const auto acl = View{cluster.agent}["config"]["ACL"]["Enabled"];
+  if (acl.is_null() || acl.truth())
+    cluster.policies
+        = whole(api, list_of(api, "/v1/acl/policies", Since::ever),
+                [](const View& stub) { return "/v1/acl/policy/" + segment(stub["Name"].text()); });
+  const auto all = [&api](const std::string& path, Since since, const Query& query = {}) {
+    api.use_namespace("*");
+    return list_of(api, path, since, query);
+  };
+  cluster.volumes = all("/v1/volumes", Since::later, {{"type", "csi"}});
+  cluster.variables = all("/v1/vars", Since::later);
+  if (items == VariableItems::yes)
+    cluster.variables = whole(api, std::move(cluster.variables),
+                              [](const View& stub) { return variable_path(stub["Path"].text()); });
+  cluster.jobs = whole(api, without_children(all("/v1/jobs", Since::ever)),
+                       [](const View& stub) { return "/v1/job/" + segment(stub["ID"].text()); });
+  return cluster;
+}
+
+}  // namespace nomad::cli::migrate

@@ -1,0 +1,204 @@
+#include "cli/migrate/copy_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/migrate/judge.hpp"
+#include "cli/output/json_view.hpp"
+#include "cli/var/var_view.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/job_draft.hpp"
+#include "runtime/object/meaning.hpp"
+#include "runtime/object/plan.hpp"
+#include "schema/acl.capnp.h"
+#include "schema/node.capnp.h"
+
+namespace nomad::cli::migrate {
+namespace {
+
+using boost::json::value;
+using JsonObject = boost::json::object;
+
+constexpr std::string_view differs = "is here, and differs; -overwrite makes it what it is there";
+
+/// What says nothing is left out, at any depth.
+value without_empty(const value& from) {
+  if (from.is_array()) {
+    boost::json::array out;
+    for (const auto& each : from.get_array())
+      out.push_back(without_empty(each));
+    return out;
+  }
+  if (!from.is_object()) return from;
+  JsonObject out;
+  for (const auto& member : from.get_object())
+    if (!says_nothing(member.value())) out[member.key()] = without_empty(member.value());
+  return out;
+}
+
+/// What users say of an object, of what its schema here knows.
+template <class T>
+value said_of(const value& from) {
+  const auto& plan = object::plan_of<T>();
+  JsonObject out;
+  for (const auto& [name, member] : View{from}.members())
+    if (plan.find(name) != nullptr && name != "CreateIndex" && name != "ModifyIndex"
+        && name != "Hash")
+      out[name] = *member.raw();
+  return without_empty(out);
+}
+
+const value* find(const Listing& listing,
+                  std::string_view key,
+                  const std::string& name,
+                  const std::string& ns) {
+  const auto found = std::ranges::find_if(listing.objects, [&](const value& one) {
+    return View{one}[key].text() == name && View{one}["Namespace"].text() == ns;
+  });
+  return found == listing.objects.end() ? nullptr : &*found;
+}
+
+/// What becomes of an object: `is_same` of one that is here.
+Step step_of(std::string_view kind, std::string ns, std::string name, const Listing& to) {
+  return {.kind = std::string{kind},
+          .ns = std::move(ns),
+          .name = std::move(name),
+          .act = Act::create,
+          .why = to.unread,
+          .path = {},
+          .query = {},
+          .body = {}};
+}
+
+void settle(Step& step, bool is_here, bool is_same, const CopyRules& rules) {
+  if (!step.why.empty())
+    step.act = Act::skip;
+  else if (is_here && is_same)
+    step.act = Act::keep;
+  else if (is_here && rules.overwrite)
+    step.act = Act::change;
+  else if (is_here) {
+    step.act = Act::skip;
+    step.why = differs;
+  }
+}
+
+/// Objects without a namespace that are put as a whole.
+template <class T>
+void add_named(std::vector<Step>& steps,
+               std::string_view kind,
+               const Listing& from,
+               const Listing& to,
+               const CopyRules& rules,
+               std::string (*path_of)(const std::string& name)) {
+  for (const auto& one : from.objects) {
+    const auto name = View{one}["Name"].text();
+    auto step = step_of(kind, "", name, to);
+    const auto* here = find(to, "Name", name, "");
+    const auto said = said_of<T>(one);
+    settle(step, here != nullptr, here != nullptr && said_of<T>(*here) == said, rules);
+    step.path = path_of(name);
+    step.body = said;
+    steps.push_back(std::move(step));
+  }
+}
+
+void add_variables(std::vector<Step>& steps,
+                   const Cluster& from,
+                   const Cluster& to,
+                   const CopyRules& rules) {
+  for (const auto& one : from.variables.objects) {
+    const View variable{one};
+    auto step
+        = step_of("variable", variable["Namespace"].text(), variable["Path"].text(), to.variables);
+    const auto* here = find(to.variables, "Path", step.name, step.ns);
+    const auto items = variable["Items"];
+    settle(step, here != nullptr,
+           here != nullptr && !items.is_null() && View{*here}["Items"].raw() != nullptr
+               && *View{*here}["Items"].raw() == *items.raw(),
+           rules);
+    step.path = variable_path(step.name);
+    step.query = {{"cas", here == nullptr ? "0" : View{*here}["ModifyIndex"].text()}};
+    step.body = JsonObject{{"Namespace", step.ns},
+                           {"Path", step.name},
+                           {"Items", items.is_null() ? value{JsonObject{}} : *items.raw()}};
+    steps.push_back(std::move(step));
+  }
+}
+
+/// A job as it comes here: stopped, and in the region that it finds here.
+JsonObject stopped(const value& job) {
+  auto out = job.is_object() ? job.get_object() : JsonObject{};
+  out["Stop"] = true;
+  out.erase("Region");
+  return out;
+}
+
+/// Whether two jobs are one, but for running.
+bool is_same_job(const value& a, const value& b) {
+  const auto admitted = [](const value& job) {
+    auto draft = jobspec::JobDraft::decode(stopped(job));
+    if (draft) jobspec::admit(draft->job());
+    return draft;
+  };
+  const auto one = admitted(a);
+  const auto other = admitted(b);
+  if (!one || !other) return false;
+  const auto frozen = one->freeze();
+  const auto frozen_other = other->freeze();
+  return object::same_meaning(*frozen, *frozen_other);
+}
+
+/// Why a job is not brought over; "": it is.
+std::string why_not(const View& job, const value* here, bool is_same, const CopyRules& rules) {
+  if (here == nullptr && job["Stop"].truth()) return "is stopped there";
+  const bool runs = here != nullptr && !View{*here}["Stop"].truth();
+  if (!is_same && runs && !rules.overwrite)
+    return "runs here, as another version; -overwrite makes it what it is there, and stops it";
+  return "";
+}
+
+void add_jobs(std::vector<Step>& steps,
+              const Cluster& from,
+              const Cluster& to,
+              const CopyRules& rules) {
+  for (const auto& one : from.jobs.objects) {
+    const View job{one};
+    auto step = step_of("job", job["Namespace"].text(), job["ID"].text(), to.jobs);
+    const auto* here = find(to.jobs, "ID", step.name, step.ns);
+    const bool is_same = here != nullptr && is_same_job(one, *here);
+    if (step.why.empty()) step.why = why_not(job, here, is_same, rules);
+    settle(step, here != nullptr, is_same, {.overwrite = true});
+    step.path = "/v1/jobs";
+    step.body
+        = JsonObject{{"Job", stopped(one)},
+                     {"EnforceIndex", true},
+                     {"JobModifyIndex",
+                      here == nullptr ? std::int64_t{0} : View{*here}["JobModifyIndex"].number()}};
+    steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace
+
+std::vector<Step> plan_copy(const Cluster& from, const Cluster& to, const CopyRules& rules) {
+  std::vector<Step> steps;
+  add_named<schema::Namespace>(steps, "namespace", from.namespaces, to.namespaces, rules,
+                               [](const auto&) { return std::string{"/v1/namespace"}; });
+  add_named<schema::NodePool>(steps, "node pool", from.node_pools, to.node_pools, rules,
+                              [](const auto&) { return std::string{"/v1/node/pools"}; });
+  auto policies = to.policies;
+  const auto acl = View{to.agent}["config"]["ACL"]["Enabled"];
+  if (!acl.is_null() && !acl.truth()) policies.unread = "ACLs are off here";
+  add_named<schema::AclPolicy>(
+      steps, "ACL policy", from.policies, policies, rules,
+      [](const std::string& name) { return "/v1/acl/policy/" + segment(name); });
+  add_variables(steps, from, to, rules);
+  add_jobs(steps, from, to, rules);
+  return steps;
+}
+
+}  // namespace nomad::cli::migrate
