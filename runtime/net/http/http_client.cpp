@@ -7,6 +7,7 @@
 
 #include <poll.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/net/http/client/request_text.hpp"
 #include "runtime/net/http/http_parser.hpp"
 
@@ -14,6 +15,9 @@ namespace nomad::net {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// One that is silent must not keep the others waiting.
+constexpr std::chrono::milliseconds limit_among_several{3'000};
 
 std::string url_of(const Endpoint& endpoint) {
   if (endpoint.scheme == "unix") return "unix://" + endpoint.host;
@@ -159,38 +163,77 @@ int ResponseStream::native_handle() const {
   return connection_->native_handle();
 }
 
-HttpClient::HttpClient(HttpClientOptions options, Endpoint endpoint)
-    : options_{std::move(options)}, endpoint_{std::move(endpoint)} {
-  options_.address = url_of(endpoint_);
+HttpClient::HttpClient(HttpClientOptions options, std::vector<Endpoint> endpoints)
+    : options_{std::move(options)}, endpoints_{std::move(endpoints)} {
+  turn_to(0);
 }
 
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 HttpClient::~HttpClient() = default;
 
+std::vector<std::string> split_addresses(std::string_view list) {
+  std::vector<std::string> all;
+  for (const auto one : split(list, ',')) {
+    const auto address = trim(one);
+    const bool is_of_path = !all.empty() && all.back().starts_with("unix://")
+                            && address.find("://") == std::string_view::npos;
+    if (is_of_path)
+      all.back().append(",").append(one);
+    else if (!address.empty())
+      all.emplace_back(address);
+  }
+  if (all.empty()) all.emplace_back(list);
+  return all;
+}
+
 Result<HttpClient> HttpClient::make(HttpClientOptions options) {
-  auto endpoint = NOMAD_TRY(Endpoint::parse(options.address));
-  if (endpoint.scheme == "https" && !options.connector)
-    return Error{Errc::invalid_argument,
-                 "address \"" + options.address + "\": TLS is not supported by this client"};
-  return HttpClient{std::move(options), std::move(endpoint)};
+  std::vector<Endpoint> endpoints;
+  for (const auto& address : split_addresses(options.address)) {
+    endpoints.push_back(NOMAD_TRY(Endpoint::parse(address)));
+    if (endpoints.back().scheme == "https" && !options.connector)
+      return Error{Errc::invalid_argument,
+                   "address \"" + address + "\": TLS is not supported by this client"};
+  }
+  return HttpClient{std::move(options), std::move(endpoints)};
 }
 
 const std::string& HttpClient::address() const {
   return options_.address;
 }
 
-Result<std::unique_ptr<detail::ClientConnection>> HttpClient::connect(Deadline deadline) {
-  const auto limit = Clock::now() + options_.connect_timeout;
-  const Deadline until = deadline ? std::min(*deadline, limit) : limit;
-  auto stream = NOMAD_TRY(options_.connector ? options_.connector(endpoint_, until)
-                                             : connect_plain(endpoint_, until));
+void HttpClient::turn_to(std::size_t position) {
+  current_ = position;
+  options_.address = url_of(endpoint());
+}
+
+Result<std::unique_ptr<detail::ClientConnection>> HttpClient::connect_to_current(
+    Deadline deadline) {
+  auto limit = options_.connect_timeout;
+  if (endpoints_.size() > 1) limit = std::min(limit, limit_among_several);
+  const auto latest = Clock::now() + limit;
+  const Deadline until = deadline ? std::min(*deadline, latest) : latest;
+  auto stream = NOMAD_TRY(options_.connector ? options_.connector(endpoint(), until)
+                                             : connect_plain(endpoint(), until));
   return std::make_unique<detail::ClientConnection>(std::move(stream));
 }
 
+Result<std::unique_ptr<detail::ClientConnection>> HttpClient::connect(Deadline deadline) {
+  if (endpoints_.size() == 1) return connect_to_current(deadline);
+  Error failure{Errc::unavailable, "none of the addresses can be reached"};
+  for (std::size_t tried = 0; tried < endpoints_.size(); ++tried) {
+    auto connection = connect_to_current(deadline);
+    if (connection) return connection;
+    failure.code = connection.error().code;
+    failure.what += (tried == 0 ? ": " : "; ") + connection.error().within(address()).what;
+    turn_to((current_ + 1) % endpoints_.size());
+  }
+  return failure;
+}
+
 std::string HttpClient::render(const ClientRequest& request) const {
-  std::string out = request.method + ' ' + endpoint_.base_path + request.target + " HTTP/1.1\r\n";
-  if (endpoint_.scheme == "unix")
+  std::string out = request.method + ' ' + endpoint().base_path + request.target + " HTTP/1.1\r\n";
+  if (endpoint().scheme == "unix")
     out += "Host: localhost\r\n";
   else
     out += "Host: " + options_.address.substr(options_.address.find("://") + 3) + "\r\n";
@@ -209,7 +252,8 @@ Error HttpClient::explain(const ClientRequest& request, const Error& error) cons
   std::string verb = request.method;
   for (std::size_t i = 1; i < verb.size(); ++i)
     verb[i] = static_cast<char>(std::tolower(static_cast<unsigned char>(verb[i])));
-  return error.within(verb + " \"" + options_.address + endpoint_.base_path + request.target + '"');
+  return error.within(verb + " \"" + options_.address + endpoint().base_path + request.target
+                      + '"');
 }
 
 Result<ClientResponse> HttpClient::exchange(const ClientRequest& request, bool& was_stale) {

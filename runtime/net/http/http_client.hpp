@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 #include "runtime/net/byte_stream.hpp"
@@ -39,6 +40,7 @@ struct ClientResponse {
 };
 
 struct HttpClientOptions {
+  /// Or several, separated by commas: the first one that can be reached is spoken to, from then on.
   std::string address = "http://127.0.0.1:4646";
   Headers headers = {};  ///< On every request, such as X-Nomad-Token.
   std::chrono::milliseconds connect_timeout{10'000};
@@ -78,6 +80,9 @@ private:
   std::unique_ptr<detail::ClientConnection> connection_;
 };
 
+/// The addresses of a list that commas separate.
+std::vector<std::string> split_addresses(std::string_view list);
+
 /// A connection that speaks another protocol from now on, or the answer that refused it.
 struct Upgraded {
   std::unique_ptr<ByteStream> stream;  ///< Null: refused.
@@ -103,13 +108,20 @@ public:
   /// Asks for another protocol (by the headers of `request`), on a connection of its own.
   Result<Upgraded> upgrade(const ClientRequest& request);
 
-  /// The endpoint as a URL, without a path: "http://127.0.0.1:4646".
+  /// The endpoint as a URL, without a path: "http://127.0.0.1:4646". Of several the one that was
+  /// reached last.
   const std::string& address() const;
 
 private:
-  HttpClient(HttpClientOptions options, Endpoint endpoint);
+  HttpClient(HttpClientOptions options, std::vector<Endpoint> endpoints);
 
+  /// Of several addresses to the first one from `current_` on that can be reached.
   Result<std::unique_ptr<detail::ClientConnection>> connect(Deadline deadline);
+  Result<std::unique_ptr<detail::ClientConnection>> connect_to_current(Deadline deadline);
+
+  const Endpoint& endpoint() const { return endpoints_[current_]; }
+
+  void turn_to(std::size_t position);
   Result<ClientResponse> exchange(const ClientRequest& request, bool& was_stale);
   static Result<> send_pieces(const ClientRequest& request,
                               detail::ClientConnection& connection,
@@ -118,7 +130,8 @@ private:
   std::string render(const ClientRequest& request) const;
 
   HttpClientOptions options_;
-  Endpoint endpoint_;
+  std::vector<Endpoint> endpoints_;
+  std::size_t current_ = 0;
   std::unique_ptr<detail::ClientConnection> kept_;
 };
 

@@ -49,6 +49,49 @@ TEST_CASE("http_client: a refused connection reads as Go says it") {
                + ": connect: connection refused");
 }
 
+TEST_CASE("http_client: of several addresses the first one that can be reached is spoken to") {
+  std::string gone;
+  {
+    const TestServer server;
+    gone = server.address();
+  }
+  TestServer server;
+  auto client = HttpClient::make({.address = "http://" + gone + ", http://" + server.address()});
+  REQUIRE(client.has_value());
+  CHECK(client->send({.target = "/hello"})->body == "hello");
+  CHECK(client->address() == "http://" + server.address());
+  CHECK(client->send({.method = "PUT", .target = "/echo", .body = "again"})->body == "again");
+  CHECK(client->open({.target = "/hello"})->status() == 200);
+}
+
+TEST_CASE("http_client: that none of several addresses can be reached names them all") {
+  std::string first;
+  std::string second;
+  {
+    const TestServer one;
+    const TestServer other;
+    first = one.address();
+    second = other.address();
+  }
+  auto client = HttpClient::make({.address = "http://" + first + ",http://" + second});
+  const auto refused = client->send({.target = "/v1/jobs"});
+  REQUIRE(refused.has_error());
+  CHECK(refused.error().code == Errc::unavailable);
+  CHECK(refused.error().what
+        == "Get \"http://" + first + "/v1/jobs\": none of the addresses can be reached: http://"
+               + first + ": dial tcp " + first + ": connect: connection refused; http://" + second
+               + ": dial tcp " + second + ": connect: connection refused");
+}
+
+TEST_CASE("http_client: a list of addresses is taken apart, but for commas in a socket's path") {
+  CHECK(split_addresses("http://a:1, https://b ,")
+        == std::vector<std::string>{"http://a:1", "https://b"});
+  CHECK(split_addresses("unix:///run/a,b.sock,http://c")
+        == std::vector<std::string>{"unix:///run/a,b.sock", "http://c"});
+  CHECK(split_addresses("") == std::vector<std::string>{""});
+  CHECK(HttpClient::make({.address = "http://a:1,b:2"}).has_error());
+}
+
 TEST_CASE("http_client: requests carry their headers and bodies, large ones too") {
   TestServer server;
   auto client = server.client();
