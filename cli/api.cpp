@@ -13,6 +13,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "cli/context/contexts.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/programs.hpp"
 #include "runtime/base/text.hpp"
@@ -29,6 +30,14 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+constexpr std::string_view page_instead
+    = "a page for browsers, and not of Nomad's API: look at NOMAD_ADDR and -address";
+
+/// Whether a web server has answered that knows nothing of the API.
+bool is_page(const net::ClientResponse& response) {
+  return response.header("Content-Type").starts_with("text/html");
+}
+
 }  // namespace
 
 void CommonFlags::add_to(Arguments& arguments) {
@@ -40,7 +49,8 @@ void CommonFlags::add_to(Arguments& arguments) {
   no_color = !environment("NOMAD_CLI_NO_COLOR").empty();
   force_color = !environment("NOMAD_CLI_FORCE_COLOR").empty();
   arguments.option("address", address,
-                   "The agent's address; also NOMAD_ADDR, and of tasks NOMAD_UNIX_ADDR.");
+                   "The agent's address, or several, separated by commas, of which the first one "
+                   "that can be reached is asked; also NOMAD_ADDR, and of tasks NOMAD_UNIX_ADDR.");
   arguments.option("region", region, "The region to ask; also NOMAD_REGION.");
   arguments.option("namespace", ns, "The namespace; also NOMAD_NAMESPACE.");
   arguments.option("token", token, "The secret of an ACL token; also NOMAD_TOKEN.");
@@ -63,6 +73,11 @@ void CommonFlags::add_to(Arguments& arguments) {
   arguments.flag("no-color", no_color,
                  "Prints without colour; also NOMAD_CLI_NO_COLOR, NO_COLOR and TERM=dumb.");
   arguments.flag("force-color", force_color, "Prints with colour even when not on a terminal.");
+  context = environment("NOMAD_CONTEXT");
+  arguments.option("context", context,
+                   "The context that says what neither flags nor the environment do; also "
+                   "NOMAD_CONTEXT. Without it, the one that `context use` has chosen.");
+  arguments.then([this] { return fill_from_context(*this); });
 }
 
 void CommonFlags::choose_color() const {
@@ -73,7 +88,7 @@ Result<net::HttpClientOptions> CommonFlags::client_options() const {
   net::HttpClientOptions options;
   if (!address.empty()) options.address = address;
   if (!token.empty()) options.headers.push_back({"X-Nomad-Token", token});
-  if (!options.address.starts_with("https://")) return options;
+  if (options.address.find("https://") == std::string::npos) return options;
   net::TlsOptions tls;
   tls.ca_file = ca_cert;
   tls.ca_path = ca_path;
@@ -84,6 +99,16 @@ Result<net::HttpClientOptions> CommonFlags::client_options() const {
   options.connector = net::secure_connector(std::move(context), tls_server_name);
   return options;
 }
+
+namespace {
+
+/// What a web server answers without knowing the API is no success, whatever it is an answer to.
+Result<net::ClientResponse> of_agent(Result<net::ClientResponse> response) {
+  if (!response || response->status / 100 != 2 || !is_page(*response)) return response;
+  return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
+}
+
+}  // namespace
 
 Api::Api(CommonFlags flags, net::HttpClient client)
     : flags_{std::move(flags)}, client_{std::move(client)} {}
@@ -116,21 +141,14 @@ Result<Answer> Api::exchange(const std::string& method,
                              const std::string& path,
                              const Query& query,
                              std::string body) {
-  auto response = client_.send(
-      {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)});
-  if (!response) return response.error();
-  if (response->status / 100 != 2) return refusal(*response);
+  const auto response = NOMAD_TRY(send(method, path, query, std::move(body)));
+  if (response.status / 100 != 2) return refusal(response);
   Answer answer;
-  const auto index = response->header("X-Nomad-Index");
+  const auto index = response.header("X-Nomad-Index");
   std::from_chars(index.data(), index.data() + index.size(), answer.index);
-  answer.next_token = response->header("X-Nomad-NextToken");
-  if (!response->body.empty()) {
-    auto body = parse_json(response->body);
-    if (!body)
-      return Error{Errc::corrupt, fmt::format("{} {}: the answer is no JSON: {}", method, path,
-                                              body.error().what)};
-    answer.body = std::move(*body);
-  }
+  answer.next_token = response.header("X-Nomad-NextToken");
+  if (!response.body.empty())
+    answer.body = NOMAD_TRY(json_of(response).within(fmt::format("{} {}", method, path)));
   return answer;
 }
 
@@ -138,8 +156,8 @@ Result<net::ClientResponse> Api::send(const std::string& method,
                                       const std::string& path,
                                       const Query& query,
                                       std::string body) {
-  return client_.send(
-      {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)});
+  return of_agent(client_.send(
+      {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)}));
 }
 
 Result<net::ClientResponse> Api::send_file(const std::string& method,
@@ -161,17 +179,26 @@ Result<net::ClientResponse> Api::send_file(const std::string& method,
     left -= piece.size();
     return piece;
   };
-  return client_.send({.method = method,
-                       .target = target(path, {}),
-                       .headers = {},
-                       .body = {},
-                       .next_piece = next_piece,
-                       .pieces_size = size});
+  return of_agent(client_.send({.method = method,
+                                .target = target(path, {}),
+                                .headers = {},
+                                .body = {},
+                                .next_piece = next_piece,
+                                .pieces_size = size}));
+}
+
+Result<boost::json::value> json_of(const net::ClientResponse& response) {
+  if (is_page(response)) return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
+  auto body = parse_json(response.body);
+  if (!body)
+    return Error{Errc::corrupt, fmt::format("the answer is no JSON: {}", body.error().what)};
+  return body;
 }
 
 Error refusal(const net::ClientResponse& response) {
+  const auto said = is_page(response) ? page_instead : trim(response.body);
   return {net::code_of_status(response.status),
-          fmt::format("Unexpected response code: {} ({})", response.status, trim(response.body))};
+          fmt::format("Unexpected response code: {} ({})", response.status, said)};
 }
 
 Result<Answer> Api::get(const std::string& path, const Query& query) {
@@ -191,8 +218,11 @@ Result<Answer> Api::remove(const std::string& path, const Query& query) {
 Result<net::ResponseStream> Api::stream(const std::string& path, const Query& query) {
   auto stream = NOMAD_TRY(
       client_.open({.method = "GET", .target = target(path, query), .headers = {}, .body = {}}));
-  if (stream.status() / 100 == 2) return stream;
-  return refusal({stream.status(), {}, stream.read_all().value_or("")});
+  if (stream.status() / 100 == 2) {
+    NOMAD_TRY(of_agent(net::ClientResponse{stream.status(), stream.headers(), {}}));
+    return stream;
+  }
+  return refusal({stream.status(), stream.headers(), stream.read_all().value_or("")});
 }
 
 Result<net::Upgraded> Api::upgrade(const std::string& path,

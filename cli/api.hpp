@@ -31,11 +31,14 @@ struct CommonFlags {
   bool tls_skip_verify = false;
   bool no_color = false;
   bool force_color = false;
+  std::string context;  ///< The one whose address this is (cli/context); "": none.
 
   CommonFlags() = default;
 
   explicit CommonFlags(Arguments& arguments) { add_to(arguments); }
 
+  /// Once `arguments` are parsed, the context has filled in what neither they nor the environment
+  /// say. Stays where it is until then.
   void add_to(Arguments& arguments);
 
   /// For a client of the agent: address, token and TLS. Errors name the file that is wrong.
@@ -91,6 +94,9 @@ public:
 
   bool all_namespaces() const { return flags_.ns == "*"; }
 
+  /// Where the agent is: of several addresses the one that was reached last.
+  const std::string& address() const { return client_.address(); }
+
   /// Later requests go to this namespace.
   void use_namespace(const std::string& ns) { flags_.ns = ns; }
 
@@ -106,6 +112,9 @@ private:
   CommonFlags flags_;
   net::HttpClient client_;
 };
+
+/// The JSON of an answer. Errors say what it is instead.
+Result<boost::json::value> json_of(const net::ClientResponse& response);
 
 /// An answer that is not 2xx as an error: `Unexpected response code: 404 (job not found)`.
 Error refusal(const net::ClientResponse& response);

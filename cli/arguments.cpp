@@ -164,6 +164,8 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& failure) {
     return misuse(failure.what());
   }
+  for (const auto& step : steps_)
+    if (const auto done = step(); !done) return fail(done.error());
   return std::nullopt;
 }
 

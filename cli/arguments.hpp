@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "cli/command_shape.hpp"
+#include "runtime/base/result.hpp"
 
 namespace CLI {
 class App;
@@ -78,6 +80,10 @@ public:
   /// (`shape_text`).
   static constexpr std::string_view show_shape = "-\1shape";
 
+  /// What `parse` does at its end, such as filling in what no flag has said. An error ends the
+  /// command.
+  void then(std::function<Result<>()> step) { steps_.push_back(std::move(step)); }
+
   /// Reads the arguments. When the command should end (help was asked for, or a mistake was
   /// printed), this is its exit code.
   std::optional<int> parse(const std::vector<std::string>& arguments);
@@ -112,6 +118,7 @@ private:
   std::string suggestion(const std::string& name) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::vector<std::function<Result<>()>> steps_;
   std::vector<std::shared_ptr<void>> kept_;  ///< Targets of flags.
   std::string usage_;
   std::string about_;

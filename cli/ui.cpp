@@ -77,7 +77,10 @@ Result<int> run_ui(const std::vector<std::string>& arguments) {
   const WordCount words{0, 1, "This command takes no or one optional argument, [<identifier>]"};
   if (auto code = command.start(arguments, words)) return *code;
   auto& common = command.common;
-  auto url = NOMAD_TRY(common.client_options()).address;
+  const auto addresses = net::split_addresses(NOMAD_TRY(common.client_options()).address);
+  // Of several the browser gets one that answers.
+  if (addresses.size() > 1) NOMAD_TRY(command.api->get("/v1/status/leader"));
+  auto url = addresses.size() > 1 ? command.api->address() : addresses.front();
   while (url.ends_with('/'))
     url.pop_back();
   Query parameters;

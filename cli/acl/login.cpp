@@ -11,6 +11,7 @@
 #include "cli/acl/acl_view.hpp"
 #include "cli/acl/login_callback.hpp"
 #include "cli/browser.hpp"
+#include "cli/context/contexts.hpp"
 #include "cli/input.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
@@ -106,6 +107,11 @@ Result<int> run_login(const std::vector<std::string>& arguments) {
       = NOMAD_TRY((is_oidc ? log_in_by_oidc(api, method, address)
                            : log_in_by_jwt(api, method, NOMAD_TRY(read_login_token(login_token))))
                       .within("Error performing login"));
+  if (const auto& context = command.common.context; !context.empty()) {
+    NOMAD_TRY(save_token(context, token.view()["SecretID"].text()));
+    std::cerr << fmt::format("Commands with the context {} have the token from now on.\n",
+                             quote(context));
+  }
   if (!output.requested())
     std::cout << fmt::format("Successfully logged in via {} and {}\n\n", method.type, method.name);
   return show_made(output, token.body, token_layout);

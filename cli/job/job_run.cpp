@@ -76,7 +76,7 @@ Result<int> run_job_run(const std::vector<std::string>& arguments) {
       api.send("PUT", "/v1/jobs", {}, boost::json::serialize(body)).within("Error submitting job"));
   if (answer.status == 409) return mistake(answer.body + "\nJob not updated");
   if (answer.status / 100 != 2) return fail("Error submitting job", refusal(answer));
-  const auto registered = NOMAD_TRY(parse_json(answer.body).within("Error submitting job"));
+  const auto registered = NOMAD_TRY(json_of(answer).within("Error submitting job"));
   return follow(api, flags, View{registered}, file);
 }
 

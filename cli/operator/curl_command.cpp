@@ -56,8 +56,9 @@ std::string address_of(std::vector<std::string>& parts,
 }  // namespace
 
 Result<std::string> curl_command(const CommonFlags& flags, const CurlRequest& request) {
-  const auto endpoint = NOMAD_TRY(net::Endpoint::parse(
-      flags.address.empty() ? net::HttpClientOptions{}.address : flags.address));
+  const auto endpoint = NOMAD_TRY(
+      net::Endpoint::parse(flags.address.empty() ? net::HttpClientOptions{}.address
+                                                 : net::split_addresses(flags.address).front()));
   std::vector<std::string> parts{"curl"};
   if (request.verbose) parts.emplace_back("--verbose");
   parts.push_back("-X " + shell_word(request.method));

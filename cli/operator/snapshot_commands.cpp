@@ -75,8 +75,10 @@ Result<> download(Api& api, const Query& query, const std::string& path) {
   std::error_code failure;
   fs::remove(path, failure);  // What an earlier command left, that did not come to its end.
   auto file = NOMAD_TRY(NewFile::create(path).within("Failed to create file"));
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     const auto piece = NOMAD_TRY(stream.read().within("Failed to download snapshot file"));
+    if (is_first && !piece.starts_with('\x1f'))  // as what gzip makes begins
+      return mistake("Failed to get snapshot file: the answer is no archive");
     if (piece.empty()) return file.finish().within("Failed to write file");
     NOMAD_TRY(file.write(piece).within("Failed to write file"));
   }

@@ -231,7 +231,7 @@ Result<int> run_operator_autopilot_health(const std::vector<std::string>& argume
   // "Too many requests" is how an unhealthy cluster is told, with the same body.
   if (response.status != 200 && response.status != 429)
     return fail("Error querying Autopilot health", refusal(response));
-  const auto body = NOMAD_TRY(parse_json(response.body).within("Error querying Autopilot health"));
+  const auto body = NOMAD_TRY(json_of(response).within("Error querying Autopilot health"));
   if (auto code = output.print(body)) return *code;
   const View health{body};
   std::cout << "Healthy           = " << health["Healthy"].text() << '\n'

@@ -123,7 +123,14 @@ private:
     using Answer = LockLease::Answer;
     const auto response
         = api_.send("PUT", path_ + "?" + std::string{operation}, {}, std::move(body));
-    if (!response) return {Answer::try_again, response.error().what};
+    if (!response) {
+      const bool is_of_agent = response.error().code != Errc::corrupt;
+      return {is_of_agent ? Answer::try_again : Answer::failed, response.error().what};
+    }
+    if (response->status / 100 == 2 && !response->body.empty()) {
+      const auto held = json_of(*response);
+      return held ? Outcome{} : Outcome{Answer::failed, held.error().what};
+    }
     if (response->status / 100 == 2) return {};
     const auto what = refusal(*response).what;
     if (response->status == 409) return {Answer::conflict, what};

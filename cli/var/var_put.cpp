@@ -185,7 +185,7 @@ Result<int> write(const PutOptions& options,
       = explain_conflict(response, options.force ? std::optional<std::uint64_t>{} : check_index))
     return *code;
   if (response.status / 100 != 2) return fail("Error creating variable", refusal(response));
-  const auto written = NOMAD_TRY(parse_json(response.body).within("Error creating variable"));
+  const auto written = NOMAD_TRY(json_of(response).within("Error creating variable"));
   warn(odd_keys);
   return print_written(options, written);
 }
