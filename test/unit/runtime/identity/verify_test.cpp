@@ -151,6 +151,16 @@ TEST_CASE_FIXTURE(Verified, "verify: an identity for others is none here") {
   CHECK(is_refused(token_of({"a1", "server", false, "aws"})));
   CHECK_FALSE(is_refused(token_of({"a1", "server", false, "ours"})));
   CHECK(is_refused(token_of({"a1", "front", true, ""})));
+  // Also signed as ours are, which earlier releases did.
+  auto claims = own_claims();
+  claims.subject = "global:default:web:api:server:aws";
+  claims.expires_at = issued + 600;
+  for (const auto& audience : {std::vector<std::string>{}, {"sts.amazonaws.com"}}) {
+    claims.audience = audience;
+    CHECK(is_refused(identity::sign(claims, key())));
+  }
+  claims.audience = {"sts.amazonaws.com", "nomadproject.io"};
+  CHECK_FALSE(is_refused(identity::sign(claims, key())));
   // Nor by our other key, whatever it says.
   const auto rsa = rsa_keys(now().active_root_key()).value();
   for (const auto& id : {rsa->id(), key().id()})
