@@ -7,8 +7,8 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/attempt.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
+#include "runtime/scheduler/system_deployment.hpp"
 #include "runtime/scheduler/system_diff.hpp"
-#include "runtime/scheduler/system_rollout.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -47,7 +47,7 @@ private:
   void stage_row(Attempt& attempt, RowUpdate update);
   void bring_out(Attempt& attempt, SystemDiff& diff, const NodeChoice& nodes);
   SortedUpdates sort_updates(Attempt& attempt, const SystemDiff& diff);
-  void begin_rollout(const SortedUpdates& updates, SystemDiff& diff);
+  void begin_deployment(const SortedUpdates& updates, SystemDiff& diff);
   void update_in_place(Attempt& attempt, SortedUpdates& updates);
   std::vector<SystemUpdate> roll(Attempt& attempt,
                                  const std::vector<SystemUpdate>& updates,
@@ -82,8 +82,8 @@ private:
   /// The first without room for the last such group, or that drained work waits for; empty: none.
   std::string full_node_;
   std::string next_eval_;
-  std::optional<SystemRollout> rollout_;
-  SystemRollout::End rolled_;
+  std::optional<SystemDeployment> deployment_;
+  SystemDeployment::End brought_out_;
   std::optional<Step> finished_;
 };
 
@@ -124,12 +124,12 @@ Step SystemScheduler::attempt(const Moment& moment) {
   Object<schema::Deployment> latest;
   if (!is_sysbatch_)
     latest = moment.state.latest_deployment(view(eval_->getNamespace()), view(eval_->getJobId()));
-  rollout_.emplace(ground.job.get(), ground.allocs, latest);
-  rolled_ = {};
+  deployment_.emplace(ground.job.get(), ground.allocs, latest);
+  brought_out_ = {};
   auto diff = diff_system(ground, nodes, is_sysbatch_);
   stage_stops(ground, diff);
   if (ground.job != nullptr && !ground.job->is_stopped()) bring_out(ground, diff, nodes);
-  rollout_->finish(rolled_, eval_->getPriority(), ground.plan);
+  deployment_->finish(brought_out_, eval_->getPriority(), ground.plan);
   const auto& current = ground.plan.deployment ? ground.plan.deployment : latest;
   outcome_.set_deployment(current ? view(current->getId()) : std::string_view{});
   auto step = conclude(ground);
@@ -143,7 +143,7 @@ void SystemScheduler::bring_out(Attempt& attempt, SystemDiff& diff, const NodeCh
     changes(group.name);
   }
   auto updates = sort_updates(attempt, diff);
-  begin_rollout(updates, diff);
+  begin_deployment(updates, diff);
   count_staying(diff);
   update_in_place(attempt, updates);
   replace(attempt, roll(attempt, updates.destructive, nodes), diff.place);
@@ -153,8 +153,8 @@ void SystemScheduler::bring_out(Attempt& attempt, SystemDiff& diff, const NodeCh
   }
   for (const auto& placement : diff.place) {
     if (place_one(attempt, placement, nodes) != Placed::yes) continue;
-    rolled_.is_settled = false;
-    ++rolled_.totals[placement.group->name];
+    brought_out_.is_settled = false;
+    ++brought_out_.totals[placement.group->name];
   }
   for (const auto& work : diff.waiting)
     wait_for(work, nodes);
@@ -225,11 +225,11 @@ SortedUpdates SystemScheduler::sort_updates(Attempt& attempt, const SystemDiff& 
 
 /// A deployment begins if there is something to bring out. What has failed in the one under way is
 /// its watcher's to judge before anything comes in its place.
-void SystemScheduler::begin_rollout(const SortedUpdates& updates, SystemDiff& diff) {
+void SystemScheduler::begin_deployment(const SortedUpdates& updates, SystemDiff& diff) {
   std::erase_if(diff.place, [this](const SystemPlacement& placement) {
-    return placement.previous != nullptr && rollout_->awaits_verdict(*placement.previous);
+    return placement.previous != nullptr && deployment_->awaits_verdict(*placement.previous);
   });
-  rolled_.is_settled = updates.in_place.empty();
+  brought_out_.is_settled = updates.in_place.empty();
   if (is_sysbatch_) return;
   std::map<std::string_view, SystemGroupNews> news;
   for (const auto& update : updates.destructive)
@@ -238,25 +238,25 @@ void SystemScheduler::begin_rollout(const SortedUpdates& updates, SystemDiff& di
     ++news[update.group->name].in_place;
   for (const auto& placement : diff.place)
     ++news[placement.group->name].missing;
-  rollout_->begin(news, random_);
+  deployment_->begin(news, random_);
 }
 
 /// What stays as it is, and what ends.
 void SystemScheduler::count_staying(const SystemDiff& diff) {
   for (const auto& [group, count] : diff.ignored)
-    rolled_.totals[group] += static_cast<std::int64_t>(count);
+    brought_out_.totals[group] += static_cast<std::int64_t>(count);
   for (const auto* set : {&diff.reconnecting, &diff.disconnecting})
     for (const auto* entry : *set)
-      ++rolled_.totals[entry->alloc().task_group()];
+      ++brought_out_.totals[entry->alloc().task_group()];
   for (const auto* set : {&diff.stop, &diff.migrate, &diff.lost})
-    rolled_.ended.insert(set->begin(), set->end());
+    brought_out_.ended.insert(set->begin(), set->end());
 }
 
 /// In a deployment their health counts anew.
 void SystemScheduler::update_in_place(Attempt& attempt, SortedUpdates& updates) {
   for (auto& [update, row] : updates.in_place) {
-    const auto id = rollout_->deployment_of(update.group->name);
-    ++rolled_.totals[update.group->name];
+    const auto id = deployment_->deployment_of(update.group->name);
+    ++brought_out_.totals[update.group->name];
     if (!id.empty() && row.row->deployment_id() != id) {
       Draft<schema::Allocation> draft{row.row};
       draft->setDeploymentId(text(id));
@@ -277,13 +277,13 @@ std::vector<SystemUpdate> SystemScheduler::roll(Attempt& attempt,
     const auto group = update.group->name;
     auto known = waves.find(group);
     if (known == waves.end())
-      known = waves.emplace(group, rollout_->wave(group, rolled_.ended)).first;
+      known = waves.emplace(group, deployment_->wave(group, brought_out_.ended)).first;
     if (known->second)
       roll_one(attempt, update, *known->second, nodes);
     else
       others.push_back(update);
   }
-  rolled_.is_settled = rolled_.is_settled && others.empty();
+  brought_out_.is_settled = brought_out_.is_settled && others.empty();
   return others;
 }
 
@@ -300,9 +300,9 @@ void SystemScheduler::roll_one(Attempt& attempt,
   const auto stop = [&](std::string_view why) {
     attempt.stop({update.alloc->row, schema::DesiredStatus::STOP, std::string{why}, {}, {}, {}});
   };
-  ++rolled_.totals[group];
+  ++brought_out_.totals[group];
   if (left == 0 || !node) {
-    rolled_.is_settled = false;
+    brought_out_.is_settled = false;
     ++changes(group).ignore;
     return;
   }
@@ -314,19 +314,19 @@ void SystemScheduler::roll_one(Attempt& attempt,
       nodes);
   if (placed == Placed::yes) {
     --left;
-    rolled_.is_settled = false;
+    brought_out_.is_settled = false;
     ++(is_canary ? changes(group).canary : changes(group).destructive_update);
     return;
   }
   attempt.unstop();
   if (placed == Placed::unwanted && !is_canary) {
     stop(alloc_not_needed);
-    rolled_.ended.insert(update.alloc);
-    --rolled_.totals[group];
+    brought_out_.ended.insert(update.alloc);
+    --brought_out_.totals[group];
     ++changes(group).stop;
     return;
   }
-  rolled_.is_settled = false;
+  brought_out_.is_settled = false;
   ++changes(group).ignore;
 }
 
@@ -415,7 +415,7 @@ Placed SystemScheduler::place_one(Attempt& attempt,
   row.selection = &*selection;
   row.previous = placement.previous;
   row.canary = placement.canary;
-  row.deployment_id = rollout_->deployment_of(group);
+  row.deployment_id = deployment_->deployment_of(group);
   row.metric_number = attempt.add_metric(group, view(placement.node->getId()), metrics);
   row.memory_oversubscription = attempt.options.memory_oversubscription;
   row.now = attempt.moment.now;

@@ -1,7 +1,7 @@
-// SystemRollout: how a version of a system job comes to the nodes where its groups have an update
-// block. A deployment tells of it: canaries on a share of the nodes first, then so many nodes at a
-// time, the next ones when those before are healthy. A group without such a block, a sysbatch job,
-// and what is out of date after the deployment's end are none of its business.
+// SystemDeployment: how a version of a system job comes to the nodes where its groups have an
+// update block. A deployment tells of it: canaries on a share of the nodes first, then so many
+// nodes at a time, the next ones when those before are healthy. A group without such a block, a
+// sysbatch job, and what is out of date after the deployment's end are none of its business.
 //
 // Unlike in a service's deployment a canary takes the place of the old allocation of its node, so
 // there are never two; and what is missing on a node comes at once, canaries or not.
@@ -37,12 +37,12 @@ struct SystemWave {
   std::size_t others = 0;
 };
 
-class SystemRollout {
+class SystemDeployment {
 public:
   /// `job` is null when it is purged; `latest` is its newest deployment, empty if it has none.
-  SystemRollout(const JobSpec* job,
-                const std::vector<AllocEntry>& allocs,
-                const Object<schema::Deployment>& latest);
+  SystemDeployment(const JobSpec* job,
+                   const std::vector<AllocEntry>& allocs,
+                   const Object<schema::Deployment>& latest);
 
   /// Begins a deployment if there is something to bring out and this version has had none.
   void begin(const std::map<std::string_view, SystemGroupNews>& news, Random& random);
@@ -55,9 +55,6 @@ public:
 
   /// The deployment that new rows of the group belong to; empty: none.
   std::string_view deployment_of(std::string_view group) const;
-
-  /// The one that is current, be it over; empty: none.
-  std::string_view current_id() const;
 
   /// Whether an allocation that ended is the deployment's watcher's to judge first.
   bool awaits_verdict(const AllocEntry& ended) const;

@@ -1,4 +1,4 @@
-#include "runtime/scheduler/system_rollout.hpp"
+#include "runtime/scheduler/system_deployment.hpp"
 
 #include <algorithm>
 
@@ -34,9 +34,9 @@ bool is_canarying(const DeploymentGroupDraft& state) {
 
 }  // namespace
 
-SystemRollout::SystemRollout(const JobSpec* job,
-                             const std::vector<AllocEntry>& allocs,
-                             const Object<schema::Deployment>& latest)
+SystemDeployment::SystemDeployment(const JobSpec* job,
+                                   const std::vector<AllocEntry>& allocs,
+                                   const Object<schema::Deployment>& latest)
     : job_{job}, allocs_{allocs} {
   if (!latest) return;
   auto draft = DeploymentDraft::read(*latest);
@@ -55,7 +55,8 @@ SystemRollout::SystemRollout(const JobSpec* job,
   current_ = std::move(draft);
 }
 
-void SystemRollout::begin(const std::map<std::string_view, SystemGroupNews>& news, Random& random) {
+void SystemDeployment::begin(const std::map<std::string_view, SystemGroupNews>& news,
+                             Random& random) {
   if (current_ || job_ == nullptr || job_->is_stopped()) return;
   DeploymentDraft draft;
   for (const auto& group : job_->groups()) {
@@ -79,17 +80,17 @@ void SystemRollout::begin(const std::map<std::string_view, SystemGroupNews>& new
   is_new_ = true;
 }
 
-const DeploymentGroupDraft* SystemRollout::state_of(std::string_view group) const {
+const DeploymentGroupDraft* SystemDeployment::state_of(std::string_view group) const {
   if (!current_) return nullptr;
   const auto known = current_->groups.find(group);
   return known == current_->groups.end() ? nullptr : &known->second;
 }
 
-bool SystemRollout::is_active() const {
+bool SystemDeployment::is_active() const {
   return current_ && scheduler::is_active(current_->status);
 }
 
-bool SystemRollout::ran_before(std::string_view group) const {
+bool SystemDeployment::ran_before(std::string_view group) const {
   return std::ranges::any_of(allocs_, [&](const AllocEntry& alloc) {
     const auto row = alloc.alloc();
     return row.task_group() == group && row.job_version() == job_->reader().getVersion()
@@ -98,8 +99,8 @@ bool SystemRollout::ran_before(std::string_view group) const {
 }
 
 /// What the deployment has brought out of the group and goes on.
-std::vector<const AllocEntry*> SystemRollout::live(std::string_view group,
-                                                   const Ended& ended) const {
+std::vector<const AllocEntry*> SystemDeployment::live(std::string_view group,
+                                                      const Ended& ended) const {
   std::vector<const AllocEntry*> found;
   for (const auto& alloc : allocs_) {
     const auto row = alloc.alloc();
@@ -112,7 +113,7 @@ std::vector<const AllocEntry*> SystemRollout::live(std::string_view group,
 
 /// How many more may be replaced: each that is not known to be healthy yet takes a place, and one
 /// that is unhealthy takes all.
-std::size_t SystemRollout::budget(const GroupSpec& group, const Ended& ended) const {
+std::size_t SystemDeployment::budget(const GroupSpec& group, const Ended& ended) const {
   auto left = static_cast<std::int64_t>(group.group.getUpdate().getMaxParallel());
   for (const auto* alloc : live(group.name, ended)) {
     const auto health = alloc->alloc().health();
@@ -122,7 +123,7 @@ std::size_t SystemRollout::budget(const GroupSpec& group, const Ended& ended) co
   return left > 0 ? static_cast<std::size_t>(left) : 0;
 }
 
-std::optional<SystemWave> SystemRollout::wave(std::string_view group, const Ended& ended) const {
+std::optional<SystemWave> SystemDeployment::wave(std::string_view group, const Ended& ended) const {
   const auto* state = state_of(group);
   if (state == nullptr || has_succeeded_) return std::nullopt;
   if (!is_active() || is_waiting(current_->status)) return SystemWave{};
@@ -133,23 +134,19 @@ std::optional<SystemWave> SystemRollout::wave(std::string_view group, const Ende
       static_cast<std::size_t>(std::max<std::int64_t>(state->desired_canaries - there, 0)), 0};
 }
 
-std::string_view SystemRollout::deployment_of(std::string_view group) const {
+std::string_view SystemDeployment::deployment_of(std::string_view group) const {
   return is_active() && state_of(group) != nullptr ? std::string_view{current_->id}
                                                    : std::string_view{};
 }
 
-std::string_view SystemRollout::current_id() const {
-  return current_ ? std::string_view{current_->id} : std::string_view{};
-}
-
-bool SystemRollout::awaits_verdict(const AllocEntry& ended) const {
+bool SystemDeployment::awaits_verdict(const AllocEntry& ended) const {
   const auto alloc = ended.alloc();
   return is_active() && alloc.deployment_id() == current_->id
          && alloc.client_status() == ClientStatus::FAILED && !alloc.wants_reschedule()
          && !ended.row->server_terminal;
 }
 
-bool SystemRollout::is_complete(const End& end) const {
+bool SystemDeployment::is_complete(const End& end) const {
   if (!end.is_settled || std::ranges::any_of(current_->groups, [](const auto& group) {
         return is_canarying(group.second);
       }))
@@ -163,7 +160,7 @@ bool SystemRollout::is_complete(const End& end) const {
   });
 }
 
-void SystemRollout::finish(const End& end, std::int64_t eval_priority, Plan& plan) {
+void SystemDeployment::finish(const End& end, std::int64_t eval_priority, Plan& plan) {
   plan.deployment_changes = changes_;
   if (!is_active()) return;
   if (!is_new_) {
