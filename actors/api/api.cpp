@@ -7,6 +7,7 @@
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/task_gate.hpp"
 #include "actors/api/jobs/admission_cache.hpp"
+#include "actors/api/openapi/openapi_endpoint.hpp"
 #include "runtime/access/policy/rights_cache.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -148,6 +149,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_acl_policy_routes(routes, acl);
   add_acl_login_routes(routes, acl);
   add_acl_sign_in_routes(routes, acl);
+  add_openapi_routes(routes, options.agent.version);
 }
 
 net::HttpRouter all_routes(const std::shared_ptr<Context>& context, const ApiOptions& options) {

@@ -1,8 +1,10 @@
 """Nomad's commands, flags and paths, by their names as test/data/surface has them: each is here, or has a reason."""
 import fnmatch
+import glob
 import http.client
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -58,7 +60,26 @@ def answers(agent, method, path):
         connection.close()
 
 
+def parameters_of_sources():
+    """The parameters that handlers read of a query, by their names in the sources."""
+    names = set()
+    for path in glob.glob(os.path.join(harness.ROOT, "actors", "api", "**", "*.cpp"), recursive=True):
+        with open(path) as f:
+            names.update(re.findall(r'parameter\w*\((?:[\w.]+\(?\)?, )?"(\w+)"', f.read()))
+    return names
+
+
 class SurfaceTest(unittest.TestCase):
+    def test_what_describes_the_api_has_every_parameter_that_is_read(self):
+        agent = harness.Agent()
+        self.addCleanup(agent.destroy)
+        agent.start()
+        whole = agent.get("/v1/openapi.json").json
+        read = parameters_of_sources()
+        self.assertGreater(len(read), 40)
+        self.assertLess({"index", "namespace", "task", "eval_priority"}, read)
+        self.assertEqual(set(), read - set(whole["components"]["parameters"]), "read, and in no row of operation_table.cpp")
+
     def test_each_name_is_here_or_has_a_reason(self):
         reasons = Reasons()
         missing = []

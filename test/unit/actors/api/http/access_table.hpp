@@ -142,6 +142,7 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/status/leader", ""},
     {"GET /v1/status/peers", ""},
     {"GET /v1/regions", ""},
+    {"GET /v1/openapi.json", ""},
 
     {"GET /v1/operator/scheduler/configuration", "operator-read"},
     {"PUT /v1/operator/scheduler/configuration", "operator-write"},
