@@ -35,7 +35,8 @@ using schema::rpc::ApiRequest;
 bool is_about_node(std::string_view path) {
   return path.starts_with("/v1/client/") || path == "/v1/agent/monitor"
          || path == "/v1/agent/actors" || path == "/v1/agent/plugins"
-         || (path.starts_with("/v1/allocation/") && path.ends_with("/checks"));
+         || (path.starts_with("/v1/allocation/") && path.ends_with("/checks"))
+         || (path.starts_with("/v1/job/") && path.ends_with("/action"));
 }
 
 void refuse_forwarded(StreamExchange& exchange, const Error& error) {

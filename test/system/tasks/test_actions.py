@@ -102,22 +102,20 @@ class ActionTest(harness.AgentTest):
     def test_who_may_not_be_in_a_task_is_refused(self):
         agent = harness.Agent(config="acl {\n  enabled = true\n}\n")
         self.addCleanup(agent.destroy)
-        agent.start()
-        root = agent.request("PUT", "/v1/acl/bootstrap").json["SecretID"]
-        as_root = {"X-Nomad-Token": root}
-        agent.request("PUT", "/v1/jobs", {"Job": job_with_actions("host")}, headers=as_root)
-        allocs = wait_until(lambda: [a["ID"] for a in agent.request("GET", "/v1/job/host/allocations", headers=as_root).json
-                                     if a["ClientStatus"] == "running"], what="the task")
+        agent.start(wait=False)
+        agent.token = wait_until(agent.bootstrap, what="the first token")["SecretID"]
+        wait_until(agent.is_ready, what="the node")
+        agent.register(job_with_actions("host"))
+        alloc = agent.wait_for_allocs("host", "running")[0]["ID"]
         tokens = {}
         for name, capabilities in (("reads", ["read-job", "list-jobs"]), ("execs", ["read-job", "alloc-exec"]),
                                    ("node", ["read-job", "alloc-exec", "alloc-node-exec"])):
             rules = f'namespace "default" {{ capabilities = {json.dumps(capabilities)} }}'
-            agent.request("PUT", f"/v1/acl/policy/{name}", {"Name": name, "Rules": rules}, headers=as_root)
-            tokens[name] = agent.request("PUT", "/v1/acl/token", {"Type": "client", "Policies": [name]},
-                                         headers=as_root).json["SecretID"]
+            agent.put(f"/v1/acl/policy/{name}", {"Name": name, "Rules": rules})
+            tokens[name] = agent.put("/v1/acl/token", {"Type": "client", "Policies": [name]}).json["SecretID"]
         for name, close in (("reads", (1008, "Permission denied")), ("execs", (1008, "Permission denied")),
                             ("node", (1000, ""))):
-            session = Action(agent.port, "host", "say", allocs[0], ws_handshake="true")
+            session = Action(agent.port, "host", "say", alloc, ws_handshake="true")
             session.send({"version": 1, "auth_token": tokens[name]})
             session.end_stdin()
             self.assertEqual(close, session.collect()[3], name)

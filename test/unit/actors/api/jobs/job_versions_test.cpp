@@ -27,13 +27,6 @@ struct Versions : ApiFixture {
       REQUIRE(send("PUT", "/v1/jobs", registration(priority)).status == 200);
   }
 
-  std::string refusal(const std::string& method,
-                      const std::string& path,
-                      const std::string& body = "{}") {
-    const auto answer = send(method, path, body);
-    return std::to_string(answer.status) + ' ' + answer.body;
-  }
-
   /// What the list says of the differences: for each version, from which priority to which.
   std::string changes(const std::string& query) {
     std::string out;
@@ -62,7 +55,6 @@ TEST_CASE_FIXTURE(Versions, "job versions: one gets a tag, which is shown with i
   CHECK(tag.at("Name") == "golden");
   CHECK(tag.at("Description") == "it works");
   CHECK(tag.at("TaggedTime").to_number<std::int64_t>() > 0);
-  CHECK(tag.at("Index").to_number<std::uint64_t>() == state().index);
 
   const auto versions = json("/v1/job/web/versions");
   CHECK(versions.at("Index") == tag.at("Index"));
@@ -85,6 +77,7 @@ TEST_CASE_FIXTURE(Versions, "job versions: a tag of an old version wakes who wai
   auto waits = std::async(std::launch::async, [&] {
     return json("/v1/job/web/versions?wait=10s&index=" + std::to_string(index));
   });
+  REQUIRE(has_waiting(1));
   REQUIRE(send("PUT", "/v1/job/web/versions/old/tag", R"({"Version":0})").status == 200);
   const auto versions = waits.get();
   CHECK(versions.at("Index").to_number<std::uint64_t>() > index);
@@ -94,13 +87,14 @@ TEST_CASE_FIXTURE(Versions, "job versions: a tag of an old version wakes who wai
 TEST_CASE_FIXTURE(Versions, "job versions: what can't have a tag is refused") {
   CHECK(refusal("PUT", "/v1/job/web/versions/a/tag", R"({"Version":9})")
         == "404 job \"web\" version 9 not found");
-  CHECK(refusal("PUT", "/v1/job/gone/versions/a/tag") == "404 job \"gone\" not found");
+  CHECK(refusal("PUT", "/v1/job/gone/versions/a/tag", "{}") == "404 job \"gone\" not found");
   CHECK(refusal("PUT", "/v1/job/web/versions/a/tag", R"({"Version":1,"Latest":true})")
         == "400 version must be zero when tagging latest, got: 1");
-  CHECK(refusal("PUT", "/v1/job/web/versions/a/b/tag") == "404 invalid job tag endpoint");
-  CHECK(refusal("PUT", "/v1/job/web/tag") == "404 invalid job tag endpoint");
-  CHECK(refusal("PUT", "/v1/job/versions/a/tag") == "404 invalid job tag endpoint");
-  CHECK(refusal("PUT", "/v1/job/web/versions//tag") == "400 the tag has no name");
+  CHECK(refusal("PUT", "/v1/job/web/versions/a/b/tag", "{}") == "404 invalid job tag endpoint");
+  CHECK(refusal("PUT", "/v1/job/web/tag", "{}") == "404 invalid job tag endpoint");
+  CHECK(refusal("PUT", "/v1/job/versions/a/tag", "{}") == "404 invalid job tag endpoint");
+  CHECK(refusal("PUT", "/v1/job/web/versions/%00/tag", "{}")
+        == "400 the tag's name contains a null character");
   CHECK(refusal("DELETE", "/v1/job/web/versions/a/tag", "")
         == "404 tag \"a\" not found on job \"web\"");
   CHECK(refusal("DELETE", "/v1/job/web/tag", "") == "404 invalid job tag endpoint");
