@@ -26,7 +26,7 @@ function Picture({ lanes, versions, from, to, job }: { lanes: Lane[]; versions: 
   return <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the timeline"><svg class="timeline" width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
     {[0, 0.25, 0.5, 0.75, 1].map((share) => <text key={share} class="faint" x={x(from + share * (to - from))} y={height - 6} text-anchor={share === 0 ? "start" : share === 1 ? "end" : "middle"}>{clock(from + share * (to - from)).slice(0, 5)}</text>)}
     {shown.map((lane, row) => <g key={lane.name}><text x={4} y={row * lane_height + 36}>{short(lane.name)}</text>
-      {lane.bars.map((bar) => <a key={bar.id} href={link("allocations", bar.id)} aria-label={`${lane.name} ${bar.id.slice(0, 8)} ${bar.status}`}>
+      {lane.bars.map((bar) => <a key={bar.id} href={link("allocations", bar.id)} aria-label={`${lane.name} ${bar.version === undefined ? "" : `v${bar.version} `}${bar.id.slice(0, 8)} ${bar.status}`}>
         <rect class={kindOf(bar.status)} x={x(bar.from)} y={row * lane_height + 23} width={Math.max(2, x(bar.to) - x(bar.from))} height={lane_height - 6} rx={2} />
         {bar.version !== undefined && x(bar.to) - x(bar.from) > 30 ? <text class="inside" x={x(bar.from) + 5} y={row * lane_height + 35}>v{bar.version}</text> : null}</a>)}</g>)}
     {versions.filter((one) => one.SubmitTime / 1e6 >= from).map((one) => <g key={one.Version}><path class="version" d={`M${x(one.SubmitTime / 1e6).toFixed(1)} 16V${height - 20}`} /><text class="faint" x={x(one.SubmitTime / 1e6) + 3} y={14}>v{one.Version}</text></g>)}
