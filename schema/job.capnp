@@ -257,14 +257,6 @@ struct Action {
   args @2 :List(Text) $works;
 }
 
-# When a task runs and when it is paused; of later releases. Both are cron expressions in that time zone.
-struct TaskScheduleCron {
-  start @0 :Text $works;
-  end @1 :Text $works;
-  timezone @2 :Text $works;
-}
-struct TaskSchedule { cron @0 :TaskScheduleCron $works; }
-
 struct ScalingPolicy {
   min @4 :Int64 $int64 $nullable(true) $works;
   max @5 :Int64 $int64 $nullable(true) $works;
@@ -310,7 +302,6 @@ struct Task {
   identity @25 :Identity $works;
   identities @26 :List(Identity) $hcl("") $omitEmpty $omitNull;  # its blocks that have a name
   actions @27 :List(Action) $hcl("action") $omitEmpty $omitNull $update(inPlace) $works;
-  schedule @28 :TaskSchedule $omitEmpty $omitNull $update(inPlace) $works;
 }
 
 # What becomes of a group's allocations on a node that is away, and when it is back; of later releases, in

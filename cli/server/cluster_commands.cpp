@@ -106,17 +106,17 @@ Result<int> run_monitor(const std::vector<std::string>& arguments) {
 
 namespace {
 
-struct Context {
+struct SearchContext {
   const char* name;   ///< In search answers.
   const char* title;  ///< In the list of several matches.
   Result<int> (*run)(const std::vector<std::string>&);
 };
 
-constexpr Context contexts[] = {{"jobs", "Jobs", run_job_status},
-                                {"allocs", "Allocations", run_alloc_status},
-                                {"evals", "Evaluations", run_eval_status},
-                                {"deployment", "Deployments", run_deployment_status},
-                                {"nodes", "Nodes", run_node_status}};
+constexpr SearchContext contexts[] = {{"jobs", "Jobs", run_job_status},
+                                      {"allocs", "Allocations", run_alloc_status},
+                                      {"evals", "Evaluations", run_eval_status},
+                                      {"deployment", "Deployments", run_deployment_status},
+                                      {"nodes", "Nodes", run_node_status}};
 
 }  // namespace
 
@@ -130,7 +130,7 @@ Result<int> run_status(const std::vector<std::string>& arguments) {
   auto found
       = NOMAD_TRY(api.put("/v1/search", boost::json::object{{"Prefix", id}, {"Context", "all"}})
                       .within("Error querying search with id \"" + id + '"'));
-  std::vector<std::pair<const Context*, std::vector<View>>> matches;
+  std::vector<std::pair<const SearchContext*, std::vector<View>>> matches;
   std::size_t total = 0;
   for (const auto& context : contexts) {
     auto items = found.view()["Matches"][context.name].items();

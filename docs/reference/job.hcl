@@ -419,12 +419,6 @@ task "server" {
     command = "/bin/kill"
     args    = ["-HUP", "1"]
   }
-  schedule {
-    cron {
-      start = "0 9 * * 1-5"
-      end   = "0 17 * * 1-5"
-    }
-  }
 }
 
 #: job > group > task > lifecycle
@@ -574,16 +568,6 @@ identity {
 action "migrate-database" {
   command = "/local/migrate"
   args    = ["-up"]
-}
-
-#: job > group > task > schedule
-# When it runs; between an end and the next start it is paused.
-schedule {
-  cron {
-    start    = "0 9 * * 1-5"
-    end      = "0 17 * * 1-5"
-    timezone = "Europe/Zurich"
-  }
 }
 
 #: job > group > task > dispatch_payload
