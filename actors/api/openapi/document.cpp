@@ -13,7 +13,7 @@ namespace nomad::api::openapi {
 namespace {
 
 using boost::json::array;
-using boost::json::object;
+using Members = boost::json::object;
 
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view token_header = "X-Nomad-Token";
@@ -27,7 +27,7 @@ constexpr std::pair<std::string_view, std::string_view> typed_parameters[] = {
     {"related", "boolean"}, {"resources", "boolean"}, {"os", "boolean"},
 };
 
-object schema_of_parameter(std::string_view name) {
+Members schema_of_parameter(std::string_view name) {
   for (const auto& [known, type] : typed_parameters)
     if (known == name) return {{"type", type}};
   return {{"type", "string"}};
@@ -66,51 +66,52 @@ bool is_of_one_agent(std::string_view path) {
 
 class Describer {
 public:
-  object describe(const Operations& operations) {
-    object paths;
+  Members describe(const Operations& operations) {
+    Members paths;
     for (const auto& [route, capability] : operations)
       add(paths, {route, capability});
     return paths;
   }
 
-  object components() {
-    object parameters;
+  Members components() {
+    Members parameters;
     for (const auto& [name, schema] : parameters_)
-      parameters[name] = object{{"name", name}, {"in", "query"}, {"schema", schema}};
-    return {{"schemas", schemas_.all()},
-            {"parameters", std::move(parameters)},
-            {"securitySchemes",
-             object{{"token", object{{"type", "apiKey"}, {"in", "header"}, {"name", token_header}}},
-                    {"bearer", object{{"type", "http"}, {"scheme", "bearer"}}}}}};
+      parameters[name] = Members{{"name", name}, {"in", "query"}, {"schema", schema}};
+    return {
+        {"schemas", schemas_.all()},
+        {"parameters", std::move(parameters)},
+        {"securitySchemes",
+         Members{{"token", Members{{"type", "apiKey"}, {"in", "header"}, {"name", token_header}}},
+                 {"bearer", Members{{"type", "http"}, {"scheme", "bearer"}}}}}};
   }
 
 private:
-  void add(object& paths, const Route& route) {
+  void add(Members& paths, const Route& route) {
     auto& item = paths[template_of(route.path)];
-    if (!item.is_object()) item = object{};
+    if (!item.is_object()) item = Members{};
     auto& methods = item.get_object();
     for (const auto method : methods_of(route))
       if (!methods.contains(method)) methods[method] = operation(method, route);
   }
 
-  object operation(std::string_view method, const Route& route) {
+  Members operation(std::string_view method, const Route& route) {
     const auto& row = route.row;
-    object out{{"operationId", id_of(method, route.path)},
-               {"tags", array{tag_of(route.path)}},
-               {"parameters", parameters(method, route)},
-               {"responses", responses(row.answer)}};
+    Members out{{"operationId", id_of(method, route.path)},
+                {"tags", array{tag_of(route.path)}},
+                {"parameters", parameters(method, route)},
+                {"responses", responses(row.answer)}};
     if (row.request.form != Form::any)
-      out["requestBody"] = object{{"content", content(row.request)}};
+      out["requestBody"] = Members{{"content", content(row.request)}};
     return out;
   }
 
   array parameters(std::string_view method, const Route& route) {
     array out;
     if (route.path.find('*') != route.path.npos)
-      out.push_back(object{{"name", "id"},
-                           {"in", "path"},
-                           {"required", true},
-                           {"schema", object{{"type", "string"}}}});
+      out.push_back(Members{{"name", "id"},
+                            {"in", "path"},
+                            {"required", true},
+                            {"schema", Members{{"type", "string"}}}});
     for (const auto* name : {"region", "pretty"})
       add_query(out, name);
     if (access::is_namespaced(route.capability)) add_query(out, "namespace");
@@ -128,42 +129,42 @@ private:
   /// Once.
   void add_query(array& out, std::string_view name) {
     if (!parameters_.contains(name)) parameters_[name] = schema_of_parameter(name);
-    object reference{{"$ref", "#/components/parameters/" + std::string{name}}};
+    Members reference{{"$ref", "#/components/parameters/" + std::string{name}}};
     for (const auto& known : out)
       if (known.as_object() == reference) return;
     out.push_back(std::move(reference));
   }
 
-  object responses(const Body& answer) {
-    return {{"200", object{{"description", "OK"}, {"content", content(answer)}}},
+  Members responses(const Body& answer) {
+    return {{"200", Members{{"description", "OK"}, {"content", content(answer)}}},
             {"default",
-             object{{"description", "An error: its text"},
-                    {"content",
-                     object{{"text/plain", object{{"schema", object{{"type", "string"}}}}}}}}}};
+             Members{{"description", "An error: its text"},
+                     {"content",
+                      Members{{"text/plain", Members{{"schema", Members{{"type", "string"}}}}}}}}}};
   }
 
-  object content(const Body& body) {
+  Members content(const Body& body) {
     switch (body.form) {
       case Form::lines:
-        return {{"application/x-ndjson", object{{"schema", object{{"type", "object"}}}}}};
+        return {{"application/x-ndjson", Members{{"schema", Members{{"type", "object"}}}}}};
       case Form::text:
-        return {{"text/plain", object{{"schema", object{{"type", "string"}}}}}};
+        return {{"text/plain", Members{{"schema", Members{{"type", "string"}}}}}};
       case Form::bytes:
-        return {{"application/octet-stream", object{}}};
+        return {{"application/octet-stream", Members{}}};
       default:
-        return {{json_type, object{{"schema", schema(body)}}}};
+        return {{json_type, Members{{"schema", schema(body)}}}};
     }
   }
 
-  object schema(const Body& body) {
+  Members schema(const Body& body) {
     if (body.form == Form::any) return {};
     auto inner
-        = body.schema == nullptr ? object{{"type", "object"}} : schemas_.reference(body.schema());
+        = body.schema == nullptr ? Members{{"type", "object"}} : schemas_.reference(body.schema());
     if (body.form == Form::list)
       return {{"type", array{"array", "null"}}, {"items", std::move(inner)}};
     if (body.form == Form::object) return inner;
     return {{"type", "object"},
-            {"properties", object{{body.member, std::move(inner)}}},
+            {"properties", Members{{body.member, std::move(inner)}}},
             {"required", array{body.member}}};
   }
 
@@ -182,7 +183,7 @@ private:
   }
 
   JsonSchemas schemas_;
-  object parameters_;  ///< Their schemas, by name.
+  Members parameters_;  ///< Their schemas, by name.
 };
 
 }  // namespace
@@ -193,15 +194,15 @@ std::string template_of(std::string_view path) {
   return out;
 }
 
-object document(const Operations& operations, std::string_view version) {
+Members document(const Operations& operations, std::string_view version) {
   Describer describer;
   auto paths = describer.describe(operations);
   return {{"openapi", "3.1.0"},
-          {"info", object{{"title", "nomadctl"},
-                          {"description", "Nomad's HTTP API v1, as this agent serves it."},
-                          {"version", version}}},
-          {"servers", array{object{{"url", "/"}}}},
-          {"security", array{object{}, object{{"token", array{}}}, object{{"bearer", array{}}}}},
+          {"info", Members{{"title", "nomadctl"},
+                           {"description", "Nomad's HTTP API v1, as this agent serves it."},
+                           {"version", version}}},
+          {"servers", array{Members{{"url", "/"}}}},
+          {"security", array{Members{}, Members{{"token", array{}}}, Members{{"bearer", array{}}}}},
           {"paths", std::move(paths)},
           {"components", describer.components()}};
 }

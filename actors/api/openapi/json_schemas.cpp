@@ -7,7 +7,6 @@
 namespace nomad::api::openapi {
 namespace {
 
-using boost::json::array;
 using object::Shape;
 
 boost::json::object of_type(std::string_view type) {
@@ -15,7 +14,7 @@ boost::json::object of_type(std::string_view type) {
 }
 
 boost::json::object of_types(std::string_view one, std::string_view other) {
-  return {{"type", array{one, other}}};
+  return {{"type", boost::json::array{one, other}}};
 }
 
 boost::json::object with_format(boost::json::object schema, std::string_view format) {
@@ -24,7 +23,7 @@ boost::json::object with_format(boost::json::object schema, std::string_view for
 }
 
 boost::json::object or_null(boost::json::object schema) {
-  return {{"anyOf", array{std::move(schema), of_type("null")}}};
+  return {{"anyOf", boost::json::array{std::move(schema), of_type("null")}}};
 }
 
 }  // namespace
@@ -85,7 +84,7 @@ boost::json::object JsonSchemas::value(const object::ValuePlan& plan) {
       return of_types("integer", "string");
     case Shape::enumeration: {
       auto schema = of_type("string");
-      schema["enum"] = array(plan.names->begin(), plan.names->end());
+      schema["enum"] = boost::json::array(plan.names->begin(), plan.names->end());
       return schema;
     }
     case Shape::object:

@@ -9,13 +9,13 @@ using namespace nomad::cli::migrate;
 
 namespace {
 
-boost::json::value json(std::string_view text) {
+boost::json::value judged_json(std::string_view text) {
   return boost::json::parse(text);
 }
 
 /// A job as Nomad answers it, with `more` in its only task and `of_group` in its group.
-boost::json::value job(const std::string& more = "", const std::string& of_group = "") {
-  return json(
+boost::json::value judged_job(const std::string& more = "", const std::string& of_group = "") {
+  return judged_json(
       R"({"ID":"web","Name":"web","Namespace":"default","Region":"global","Type":"service",)"
       R"("Priority":50,"Datacenters":["dc1"],"NodePool":"default","Stable":true,"Version":3,)"
       R"("CreateIndex":7,"Constraints":null,"ConsulToken":"","TaskGroups":[{"Name":"web",)"
@@ -34,38 +34,38 @@ std::string told(const std::vector<Remark>& remarks) {
 
 /// An agent of Nomad with these settings.
 std::string told_of_agent(const std::string& config) {
-  const auto self = json(R"({"config":)" + config + "}");
+  const auto self = judged_json(R"({"config":)" + config + "}");
   return told(judge_agent(View{self}));
 }
 
 }  // namespace
 
 TEST_CASE("judge: a job that works here has nothing to be said of") {
-  CHECK(told(judge_job(job())).empty());
+  CHECK(told(judge_job(judged_job())).empty());
 }
 
 TEST_CASE("judge: what would be refused is an error in the words of the refusal") {
-  CHECK(told(judge_job(job(R"("Vault":{"Policies":["web"]},)")))
+  CHECK(told(judge_job(judged_job(R"("Vault":{"Policies":["web"]},)")))
         == "error: group \"web\", task \"t\": vault is not supported yet: there is no Vault; keep secrets "
            "as Nomad variables\n");
 }
 
 TEST_CASE("judge: a job that can't be read is an error") {
-  CHECK(told(judge_job(json(R"({"ID":7})")))
+  CHECK(told(judge_job(judged_json(R"({"ID":7})")))
         == "error: json: cannot unmarshal number into Go struct field Job.Job.ID of type string\n");
-  CHECK(told(judge_job(json("[]"))) == "error: it is no JSON object\n");
+  CHECK(told(judge_job(judged_json("[]"))) == "error: it is no JSON object\n");
 }
 
 TEST_CASE("judge: fields of later releases are told of, once, and never what they are set to") {
-  const auto text
-      = told(judge_job(job(R"("Frobnicate":{"key":"s3cret"},"Empty":{"a":[]},)", R"("Zap":1,)")));
+  const auto text = told(
+      judge_job(judged_job(R"("Frobnicate":{"key":"s3cret"},"Empty":{"a":[]},)", R"("Zap":1,)")));
   CHECK(text
         == "warning: group > Zap is not known here, and is ignored\n"
            "warning: group > task > Frobnicate is not known here, and is ignored\n");
 }
 
 TEST_CASE("judge: drivers that are not built in need a plugin") {
-  auto podman = job();
+  auto podman = judged_job();
   podman.at("TaskGroups").at(0).at("Tasks").at(0).as_object()["Driver"] = "podman";
   CHECK(told(judge_job(podman))
         == "warning: driver \"podman\" is not built in: nodes need a plugin that brings it\n");
@@ -73,8 +73,8 @@ TEST_CASE("judge: drivers that are not built in need a plugin") {
 
 TEST_CASE("judge: services of Consul work partly, those of Nomad do") {
   const auto service = [](std::string_view provider) {
-    return job("", R"("Services":[{"Name":"web","PortLabel":"","Provider":")"
-                       + std::string{provider} + R"("}],)");
+    return judged_job("", R"("Services":[{"Name":"web","PortLabel":"","Provider":")"
+                              + std::string{provider} + R"("}],)");
   };
   CHECK(told(judge_job(service("nomad"))).empty());
   CHECK(told(judge_job(service("consul")))
@@ -115,25 +115,27 @@ TEST_CASE("judge: settings of a server count for servers alone") {
 }
 
 TEST_CASE("judge: policies, namespaces and node pools") {
-  CHECK(told(judge_policy(json(R"({"Rules":"namespace \"default\" { policy = \"read\" }"})")))
-            .empty());
-  CHECK(told(judge_policy(json(R"({"Rules":"namespace \"default\" { policy = \"rule\" }"})")))
-            .starts_with("error: "));
+  CHECK(
+      told(judge_policy(judged_json(R"({"Rules":"namespace \"default\" { policy = \"read\" }"})")))
+          .empty());
+  CHECK(
+      told(judge_policy(judged_json(R"({"Rules":"namespace \"default\" { policy = \"rule\" }"})")))
+          .starts_with("error: "));
   CHECK(told(judge_namespace(
-            json(R"({"Name":"a","Meta":{"x":"y"},"VaultConfiguration":{"Default":"v"}})")))
+            judged_json(R"({"Name":"a","Meta":{"x":"y"},"VaultConfiguration":{"Default":"v"}})")))
         == "warning: VaultConfiguration is not known here, and is ignored\n");
-  CHECK(told(judge_node_pool(json(R"({"Name":"gpu","Description":"","NodeIdentityTTL":5})")))
+  CHECK(told(judge_node_pool(judged_json(R"({"Name":"gpu","Description":"","NodeIdentityTTL":5})")))
         == "warning: NodeIdentityTTL is not known here, and is ignored\n");
 }
 
 TEST_CASE("judge: all that was read is judged, and CSI volumes are an error") {
   Cluster cluster;
-  cluster.agent = json(R"({"member":{"Name":"s1.global"},"config":{}})");
-  cluster.namespaces.objects = {json(R"({"Name":"default"})")};
-  cluster.variables.objects = {json(R"({"Namespace":"default","Path":"a/b"})")};
-  cluster.volumes.objects = {json(R"({"Namespace":"default","ID":"disk"})")};
+  cluster.agent = judged_json(R"({"member":{"Name":"s1.global"},"config":{}})");
+  cluster.namespaces.objects = {judged_json(R"({"Name":"default"})")};
+  cluster.variables.objects = {judged_json(R"({"Namespace":"default","Path":"a/b"})")};
+  cluster.volumes.objects = {judged_json(R"({"Namespace":"default","ID":"disk"})")};
   cluster.policies.unread = "Unexpected response code: 403 (Permission denied)";
-  cluster.jobs.objects = {job()};
+  cluster.jobs.objects = {judged_job()};
   const auto all = judge(cluster);
   REQUIRE(all.size() == 5);
   CHECK(all[0].kind == "agent");
