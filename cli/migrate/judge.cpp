@@ -58,7 +58,7 @@ Verdict Judged::verdict() const {
   return worst;
 }
 
-std::string one_line(std::string_view text) {
+std::string without_breaks(std::string_view text) {
   return escape_controls(join(fields(text), " "));
 }
 

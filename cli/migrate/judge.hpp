@@ -54,7 +54,7 @@ std::vector<Judged> judge(const Cluster& cluster);
 std::vector<std::string> unread_of(const Cluster& cluster);
 
 /// A text of several lines as one, safe for terminals.
-std::string one_line(std::string_view text);
+std::string without_breaks(std::string_view text);
 
 /// Whether a value is one that says nothing: null, "", 0, false, or without elements.
 bool says_nothing(const boost::json::value& value);

@@ -50,7 +50,7 @@ void print_remarks(const std::vector<Judged>& all) {
               << title(escape_controls(fmt::format("{} {}", one.kind, full_name(one)))) << '\n';
     for (const auto& remark : one.remarks)
       std::cout << fmt::format("  {}: {}\n", name_of(remark.verdict),
-                               migrate::one_line(remark.text));
+                               migrate::without_breaks(remark.text));
   }
 }
 
@@ -100,7 +100,7 @@ Result<int> run_migrate_check(const std::vector<std::string>& arguments) {
   std::cout << summary(all) << '\n';
   print_remarks(all);
   for (const auto& what : unread)
-    std::cout << "\nNot read: " << migrate::one_line(what) << '\n';
+    std::cout << "\nNot read: " << migrate::without_breaks(what) << '\n';
   if (is_refused)
     std::cout << "\nWhat has an error is refused here until it is changed; "
                  "docs/compatibility.md tells what works.\n";

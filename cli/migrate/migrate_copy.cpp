@@ -74,7 +74,7 @@ Outcome foreseen(const Step& step) {
 Row row_of(const Step& step, const Outcome& outcome) {
   return {step.kind, step.ns.empty() ? step.name : step.ns + '/' + step.name,
           std::string{outcome.word},
-          outcome.detail.empty() ? "" : migrate::one_line(outcome.detail)};
+          outcome.detail.empty() ? "" : migrate::without_breaks(outcome.detail)};
 }
 
 std::string next_steps() {
@@ -142,7 +142,7 @@ Result<int> run_migrate_copy(const std::vector<std::string>& arguments) {
   }
   if (rows.size() > 1) std::cout << table(rows) << "\n\n";
   for (const auto& what : migrate::unread_of(there))
-    std::cout << "Not read: " << migrate::one_line(what) << '\n';
+    std::cout << "Not read: " << migrate::without_breaks(what) << '\n';
   std::cout << fmt::format("{} {}, {} here already, {} left alone, {} {}.\n", totals.written,
                            is_dry ? "to write" : "written", totals.kept, totals.left, totals.failed,
                            is_dry ? "would fail" : "failed");

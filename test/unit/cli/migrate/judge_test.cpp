@@ -152,6 +152,6 @@ TEST_CASE("judge: all that was read is judged, and CSI volumes are an error") {
 }
 
 TEST_CASE("judge: what has several lines is one line, and changes no terminal") {
-  CHECK(one_line("2 errors occurred:\n\t* a\n\t* b\x1b[2J\n\n")
+  CHECK(without_breaks("2 errors occurred:\n\t* a\n\t* b\x1b[2J\n\n")
         == "2 errors occurred: * a * b\\x1b[2J");
 }
