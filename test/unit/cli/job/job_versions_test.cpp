@@ -90,11 +90,11 @@ TEST_CASE_FIXTURE(Tagged, "job history: differences to one version, but for its 
            "Name":"Priority","Old":"1","New":"2"}]},{"Type":"None","ID":"web"},
            {"Type":"None","ID":"web"}])"));
   CHECK(run(run_job_history, {"-p", "-diff-tag", "golden", "web"}) == 0);
-  CHECK(asked.back() == "GET /v1/job/web/versions?diff_tag=golden&diffs=true&namespace=ops");
+  CHECK(asked.back() == "GET /v1/job/web/versions?namespace=ops&diffs=true&diff_tag=golden");
   CHECK(out.find("Diff") == out.rfind("Diff"));
   CHECK(out.find("Priority") != out.npos);
   CHECK(run(run_job_history, {"-p", "-diff-version", "1", "web"}) == 0);
-  CHECK(asked.back() == "GET /v1/job/web/versions?diff_version=1&diffs=true&namespace=ops");
+  CHECK(asked.back() == "GET /v1/job/web/versions?namespace=ops&diffs=true&diff_version=1");
 
   CHECK(run(run_job_history, {"-diff-tag", "golden", "web"}) == 1);
   CHECK(err.starts_with("-diff-tag and -diff-version can only be used with -p"));
