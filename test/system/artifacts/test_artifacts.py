@@ -204,7 +204,8 @@ class Fetching(ArtifactCase):
             self.skipTest("only root gives files away")
         made = self.job("given", {"GetterSource": self.server.url + "/f", "Chown": True, "RelativeDest": "local/to"},
                         {"GetterSource": self.server.url + "/f", "RelativeDest": "local/own"})
-        made["TaskGroups"][0]["Tasks"][0]["User"] = "nobody"
+        # Of a driver that starts nothing: nobody may not look into the test's directory.
+        made["TaskGroups"][0]["Tasks"][0].update(User="nobody", Driver="mock_driver", Config={"run_for": "1h"})
         self.agent.register(made)
         task = self.directory(self.agent.wait_for_allocs("given", "running")[0]["ID"])
         nobody = pwd.getpwnam("nobody")

@@ -60,9 +60,12 @@ Cases job_cases() {
       {"PUT /v1/job/*/scale",
        {"/v1/job/bbb-web/scale" + b, R"({"Message":"m","Target":{"Group":"api"}})"}},
   };
+  for (const auto* method : {"PUT", "DELETE"})
+    cases.emplace(fmt::format("{} /v1/job/*/tag", method),
+                  Case{"/v1/job/bbb-web/versions/golden/tag" + b, "{}"});
   cases.emplace("GET /v1/job/*/logs", Case{"/v1/job/bbb-web/logs" + b});
   for (const auto* suffix : {"/allocations", "/evaluations", "/summary", "/versions",
-                             "/deployments", "/deployment", "/scale", "/services", ""})
+                             "/deployments", "/deployment", "/scale", "/services", "/actions", ""})
     cases.emplace(fmt::format("GET /v1/job/*{}", suffix),
                   Case{fmt::format("/v1/job/bbb-web{}{}", suffix, b)});
   for (const auto* suffix : {"/evaluate", "/periodic/force", "/dispatch", "/revert", "/stable"})
