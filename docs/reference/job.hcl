@@ -78,7 +78,8 @@ spread {
 }
 
 #: job > update
-# How a new version takes the place of the old one; also of groups.
+# How a new version takes the place of the old one; also of groups. System jobs change `max_parallel` nodes each `stagger`, and have a
+# deployment if they ask for canaries (then a percentage of the nodes) or to be reverted.
 update {
   max_parallel      = 2           # Allocations at a time. 0: all at once, without a deployment.
   canary            = 1           # As many of the new version run beside the old one until they are promoted.

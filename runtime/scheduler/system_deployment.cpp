@@ -11,8 +11,12 @@ namespace {
 using schema::ClientStatus;
 using schema::DeploymentState;
 
+/// Whether its update block asks for what only a deployment gives. Without that a block means what
+/// it does in Nomad 1.6: so many nodes change at a time, and the next after a while.
 bool rolls(const GroupSpec& group) {
-  return group.group.hasUpdate() && group.group.getUpdate().getMaxParallel() > 0;
+  if (!group.group.hasUpdate()) return false;
+  const auto update = group.group.getUpdate();
+  return update.getMaxParallel() > 0 && (update.getCanary() > 0 || update.getAutoRevert());
 }
 
 /// A share of the nodes that change, one at least, and no more than may change at once.

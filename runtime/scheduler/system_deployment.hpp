@@ -1,7 +1,8 @@
 // SystemDeployment: how a version of a system job comes to the nodes where its groups have an
-// update block. A deployment tells of it: canaries on a share of the nodes first, then so many
-// nodes at a time, the next ones when those before are healthy. A group without such a block, a
-// sysbatch job, and what is out of date after the deployment's end are none of its business.
+// update block with canaries or a way back. A deployment tells of it: canaries on a share of the
+// nodes first, then so many nodes at a time, the next ones when those before are healthy. A group
+// without such a block, a sysbatch job, and what is out of date after the deployment's end are none
+// of its business.
 //
 // Unlike in a service's deployment a canary takes the place of the old allocation of its node, so
 // there are never two; and what is missing on a node comes at once, canaries or not.

@@ -298,6 +298,7 @@ void fill_update(schema::UpdateStrategy::Builder update,
 /// A system job's: a deployment that changes two nodes at a time.
 void deploy(schema::UpdateStrategy::Builder update) {
   update.setMaxParallel(2);
+  update.setAutoRevert(true);
   update.setStagger(30 * second);
   update.setHealthCheck("checks");
   update.setMinHealthyTime(10 * second);

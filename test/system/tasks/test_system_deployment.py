@@ -6,7 +6,7 @@ from harness import shell_job, wait_until
 
 SECOND = 1_000_000_000
 QUICK = {"HealthCheck": "task_states", "MinHealthyTime": SECOND // 5, "HealthyDeadline": 20 * SECOND,
-         "ProgressDeadline": 60 * SECOND, "MaxParallel": 1}
+         "ProgressDeadline": 60 * SECOND, "MaxParallel": 1, "AutoRevert": True}
 
 
 class SystemDeploymentTest(cluster.Case):

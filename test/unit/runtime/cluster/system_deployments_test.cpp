@@ -22,7 +22,8 @@ struct SystemDeployment : DeploymentHarness {
       nodes.push_back(add_node());
   }
 
-  /// A system job of the version `config`; its update block lets one node change at a time.
+  /// A system job of the version `config`; its update block lets one node change at a time, and
+  /// goes back from what fails.
   Object<schema::Job> everywhere(const char* config, const EditUpdate& edit = {}) {
     return make_job(1, [&](schema::Job::Builder job) {
       job.setType("system");
@@ -31,6 +32,7 @@ struct SystemDeployment : DeploymentHarness {
       group.getTasks()[0].setConfig(config);
       auto update = group.initUpdate();
       update.setMaxParallel(1);
+      update.setAutoRevert(true);
       update.setProgressDeadline(600 * second);
       if (edit) edit(update);
     });
@@ -104,7 +106,8 @@ TEST_CASE_FIXTURE(SystemDeployment, "system deployment: the first one is on all 
   CHECK(state().job("default", "web")->getStable());
 }
 
-TEST_CASE_FIXTURE(SystemDeployment, "system deployment: without an update block there is none") {
+TEST_CASE_FIXTURE(SystemDeployment,
+                  "system deployment: without a block that asks for one there is none") {
   add_nodes(1);
   Draft<schema::Job> job{everywhere("{}")};
   SUBCASE("none at all") {
@@ -112,6 +115,9 @@ TEST_CASE_FIXTURE(SystemDeployment, "system deployment: without an update block 
   }
   SUBCASE("all at once") {
     job->getTaskGroups()[0].getUpdate().setMaxParallel(0);
+  }
+  SUBCASE("one that asks for nothing that Nomad 1.6 has not for such jobs") {
+    job->getTaskGroups()[0].getUpdate().setAutoRevert(false);
   }
   SUBCASE("of a job that runs once") {
     job->setType("sysbatch");
@@ -214,8 +220,7 @@ TEST_CASE_FIXTURE(SystemDeployment,
 TEST_CASE_FIXTURE(SystemDeployment, "system deployment: one that fails goes back, if it is to") {
   add_nodes(3);
   settle();
-  const auto id
-      = bring_out(everywhere(R"({"v":1})", [](auto update) { update.setAutoRevert(true); }));
+  const auto id = bring_out(everywhere(R"({"v":1})"));
   const auto failed = one_of(1);
   report_health(failed, false);
   process(evaluate(EvalTrigger::NODE_UPDATE));  // nothing comes in its place before it is judged
@@ -236,7 +241,10 @@ TEST_CASE_FIXTURE(SystemDeployment,
                   "system deployment: one that failed or is paused changes no more nodes") {
   add_nodes(3);
   settle();
-  const auto id = bring_out(everywhere(R"({"v":1})"));
+  const auto id = bring_out(everywhere(R"({"v":1})", [](auto update) {
+    update.setCanary(1);
+    update.setAutoRevert(false);
+  }));
   SUBCASE("failed") {
     now += 600 * second;
     take(next(id));

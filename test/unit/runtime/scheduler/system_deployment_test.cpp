@@ -17,6 +17,7 @@ struct Waves : Harness {
       auto update = job.getTaskGroups()[0].initUpdate();
       update.setCanary(canary);
       update.setMaxParallel(parallel);
+      update.setAutoRevert(true);
     });
   }
 
