@@ -23,7 +23,7 @@ import harness
 ID = "11111111-2222-3333-4444-555555555555"
 JOB = 'job "web" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n        command = "true"\n      }\n    }\n  }\n}\n'
 # Ask no server: they work on files, or on this machine.
-LOCAL = {"agent", "config validate", "dev", "fmt", "init", "job init", "node pool init", "node-sim", "operator client-state",
+LOCAL = {"agent", "config validate", "dev", "fmt", "init", "job init", "man", "node pool init", "node-sim", "operator client-state",
          "operator gossip keyring generate", "operator raft info", "operator raft logs", "operator raft state",
          "operator snapshot inspect", "plugin init", "plugin validate", "quota init", "tls ca create", "tls ca info",
          "tls cert create", "tls cert info", "var init", "version", "volume init", "operator keygen", "keygen",
@@ -33,7 +33,8 @@ LOCAL = {"agent", "config validate", "dev", "fmt", "init", "job init", "node poo
 WORDS = {
     "acl auth-method create": ["-name=m", "-type=JWT", "-token-locality=local", "-max-token-ttl=1h", "-config={{}}"],
     "acl binding-rule create": ["-auth-method=m", "-bind-type=role", "-bind-name=r"],
-    "acl role create": ["-name=r", "-policy=p"], "client-config": ["-servers"], "eval delete": [ID], "exec": [ID, "true"],
+    "acl role create": ["-name=r", "-policy=p"], "action": ["-job=web", "reload"], "job action": ["-job=web", "reload"],
+    "job tag apply": ["-name=v1", "web"], "job tag unset": ["-name=v1", "web"], "client-config": ["-servers"], "eval delete": [ID], "exec": [ID, "true"],
     "job restart": ["-on-error=fail", ID], "job revert": [ID, "1"], "job scale": [ID, "1"],
     "migrate check": ["-from={address}"], "migrate copy": ["-from={address}"], "namespace apply": ["dev"],
     "node config": ["-servers"], "node drain": ["-enable", "-yes", ID], "node eligibility": ["-enable", ID],

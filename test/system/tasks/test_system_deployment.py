@@ -51,8 +51,8 @@ class SystemDeploymentTest(cluster.Case):
         self.assertEqual(self.versions(), [0, 0, 0])
 
         second = self.bring_out("sleep 1000 # second", Canary=30)
-        group = wait_until(lambda: next(g for g in self.deployment(second)["TaskGroups"].values()
-                                        if g["HealthyAllocs"] == 1), what="a healthy canary")
+        group = wait_until(lambda: next((g for g in self.deployment(second)["TaskGroups"].values()
+                                         if g["HealthyAllocs"] == 1), None), what="a healthy canary")
         self.assertEqual((group["DesiredCanaries"], len(group["PlacedCanaries"])), (1, 1))
         self.assertEqual(group["DesiredTotal"], 3)
         wait_until(lambda: self.versions() == [0, 0, 1], what="one canary among three")
