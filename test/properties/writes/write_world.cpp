@@ -71,6 +71,14 @@ void WriteWorld::add_jobs() {
       fill(job, JobSpec{.id = "para", .type = "batch"});
       job.initParameterizedJob().setPayload("optional");
     });
+  if (random_.chance(0.5))
+    state_.run([this](auto command) {
+      auto tagging = command.initJobVersionTagging();
+      tagging.setNamespace("default");
+      tagging.setJobId("web");
+      tagging.setVersion(random_.below(3));
+      tagging.initTag().setName("golden");
+    });
   if (random_.chance(0.3)) state_.deregister("web", random_.chance(0.3));
 }
 
@@ -191,18 +199,18 @@ WriteRequest WriteWorld::draw_of_jobs() {
                                            .count = static_cast<std::int64_t>(number)};
         return cluster::decide_scale(state, somebody_asks(), wanted, 0, seed);
       });
-    case 5:
+    case 5: {
+      const std::string name = random_.chance(0.5) ? "golden" : "silver";
+      if (flag)
+        return request("untag", chance, [=](const Snapshot& state, const EvalSeed&) {
+          return cluster::decide_untag_version(state, somebody_asks(), "default", id, name);
+        });
       return request("tag", chance, [=](const Snapshot& state, const EvalSeed& seed) {
-        const std::string name = flag ? "golden" : "silver";
         const cluster::TagRequest wanted{
             .ns = "default", .job_id = id, .name = name, .version = number};
         return cluster::decide_tag_version(state, somebody_asks(), wanted, seed);
       });
-    case 6:
-      return request("untag", chance, [=](const Snapshot& state, const EvalSeed&) {
-        return cluster::decide_untag_version(state, somebody_asks(), "default", id,
-                                             flag ? "golden" : "silver");
-      });
+    }
     default:
       break;
   }
