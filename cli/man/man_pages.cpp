@@ -70,7 +70,7 @@ std::string page_name(std::string_view command) {
 std::string page_head(std::string_view name, std::string_view date, std::string_view summary) {
   auto small = std::string{summary};
   if (!small.empty()) small[0] = to_lower(small.substr(0, 1))[0];
-  return fmt::format(".TH {} 1 {} \"nomadctl {}\" \"nomadctl manual\"\n.SH NAME\n{} \\-\n{}",
+  return fmt::format(".TH {} 1 {} \"nomadctl {}\" \"User Commands\"\n.SH NAME\n{} \\-\n{}",
                      to_upper(name), date, NOMADCTL_VERSION, roff_escaped(name), roff_lines(small));
 }
 

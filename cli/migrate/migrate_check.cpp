@@ -74,7 +74,7 @@ boost::json::value as_json(const std::vector<Judged>& all, const std::vector<std
 }  // namespace
 
 Result<int> run_migrate_check(const std::vector<std::string>& arguments) {
-  Arguments command{"migrate check -from=<address> [options]",
+  Arguments command{"migrate check [options] -from=<address>",
                     "Tells what of a running Nomad cluster works here, and what does not: its "
                     "jobs, namespaces, node pools, ACL policies, variables, and the settings of "
                     "the agent that is asked. Changes nothing. The exit code is 1 if something "

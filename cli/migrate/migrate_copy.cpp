@@ -116,7 +116,7 @@ struct Totals {
 
 Result<int> run_migrate_copy(const std::vector<std::string>& arguments) {
   ApiCommand command{
-      "migrate copy -from=<address> [options]",
+      "migrate copy [options] -from=<address>",
       "Brings the namespaces, node pools, ACL policies, variables and jobs of a running Nomad "
       "cluster here, the jobs stopped. What is here and differs is left alone, but for stopped "
       "jobs, which get the newest version. Nothing changes there; run again, it brings what is "

@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import threading
 import unittest
-import unittest.mock
 
 import harness
 
@@ -218,8 +217,8 @@ class Installed(unittest.TestCase):
             self.assertIn(f"ExecStart={program.removeprefix(folder.name)} agent ", f.read())
         agent = harness.Agent()
         self.addCleanup(agent.destroy)
-        with unittest.mock.patch.object(harness, "BINARY", program):
-            agent.start()
+        agent.binary = program
+        agent.start()
         agent.register(harness.shell_job("hello", "exec sleep 1000"))
         agent.wait_for_allocs("hello", "running")
         started = set()

@@ -20,6 +20,7 @@ MISSING = [tool for tool in ("dpkg-deb", "dpkg-shlibdeps", "meson", "patchelf") 
 
 
 def run(*words, **how):
+    how.setdefault("env", dict(os.environ)).pop("LD_LIBRARY_PATH", None)  # meson's, of the build
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, **how)
     if done.returncode != 0:
         raise AssertionError(f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")

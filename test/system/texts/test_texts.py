@@ -163,6 +163,7 @@ class BrokenAnswers(unittest.TestCase):
     """Of an agent whose answers break off, or are none."""
     alloc = "a1b2c3d4-1111-2222-3333-444444444444"
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+    half_archive = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n\x1f\x8bhalf"
 
     def said(self, words, answers, stdin=subprocess.DEVNULL):
         """What a command says on stderr. `answers`: by path, bytes or what makes them of the request's head."""
@@ -189,11 +190,11 @@ class BrokenAnswers(unittest.TestCase):
     def test_downloads_that_break_off(self):
         self.assertEqual("Error reading monitor: unexpected EOF", self.said(["monitor"], {"/v1/agent/monitor": self.half}))
         self.assertEqual("Failed to download snapshot file: unexpected EOF",
-                         self.said(["operator", "snapshot", "save", "x.snap"], {"/v1/operator/snapshot": self.half}))
+                         self.said(["operator", "snapshot", "save", "x.snap"], {"/v1/operator/snapshot": self.half_archive}))
         with tempfile.TemporaryDirectory() as place:
             def takes_the_name(_):
                 os.mkdir(place + "/x.snap")
-                return b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
+                return b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\x1f"
 
             self.assertEqual("Failed to finalize snapshot file: Is a directory",
                              self.said(["operator", "snapshot", "save", place + "/x.snap"],

@@ -35,7 +35,7 @@ TEST_CASE("man pages: a command's is its usage, its paragraphs and its flags") {
   CHECK(page.name == "nomadctl-thing-make");
   CHECK(page.text
         == ".TH NOMADCTL-THING-MAKE 1 2026-11-30 \"nomadctl " NOMADCTL_VERSION
-           "\" \"nomadctl manual\"\n"
+           "\" \"User Commands\"\n"
            ".SH NAME\nnomadctl\\-thing\\-make \\-\nmakes a thing\n"
            ".SH SYNOPSIS\n.B nomadctl thing make\n[options] <name>\n"
            ".SH DESCRIPTION\nMakes a thing.\n.PP\n"
