@@ -42,8 +42,12 @@ constexpr std::string_view answer_prefix = "Failed to parse job: ";
 constexpr std::string_view variant_line = "\n----- or -----\n";
 
 /// Cases that Nomad 1.6 refuses because of what is of a later release: they must be accepted.
-constexpr std::array<std::string_view, 5> later_forms{
+constexpr std::array<std::string_view, 9> later_forms{
+    "154-immich",                       // actions (1.7)
     "331-traefik",                      // change_mode of an identity (1.7)
+    "339-godad",                        // actions
+    "381-own-nomad-18-ui-block",        // the ui block (1.8)
+    "452-dotnet-api",                   // the ui block
     "462-own-nomad-17-two-identities",  // identities with names (1.7)
     "later-actions",                    // commands that users run by a name (1.7)
     "later-disconnect",                 // what becomes of allocations whose client is away (1.8)

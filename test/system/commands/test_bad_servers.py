@@ -33,7 +33,8 @@ LOCAL = {"agent", "config validate", "dev", "fmt", "init", "job init", "man", "n
 WORDS = {
     "acl auth-method create": ["-name=m", "-type=JWT", "-token-locality=local", "-max-token-ttl=1h", "-config={{}}"],
     "acl binding-rule create": ["-auth-method=m", "-bind-type=role", "-bind-name=r"],
-    "acl role create": ["-name=r", "-policy=p"], "action": ["-job=web", "reload"], "job action": ["-job=web", "reload"],
+    "acl role create": ["-name=r", "-policy=p"], "action": ["-job=web", "-group=g", "-task=t", "reload"],
+    "job action": ["-job=web", "-group=g", "-task=t", "reload"],
     "job tag apply": ["-name=v1", "web"], "job tag unset": ["-name=v1", "web"], "client-config": ["-servers"], "eval delete": [ID], "exec": [ID, "true"],
     "job restart": ["-on-error=fail", ID], "job revert": [ID, "1"], "job scale": [ID, "1"],
     "migrate check": ["-from={address}"], "migrate copy": ["-from={address}"], "namespace apply": ["dev"],
