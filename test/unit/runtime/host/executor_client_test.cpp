@@ -268,8 +268,12 @@ TEST_CASE("executor: reports a kill for memory") {
 
 TEST_CASE("executor: says so when a shell's command was killed for memory") {
   Executors executors;
-  TaskCommand command
-      = executors.shell("sh -c 'x=$(head -c 200000000 /dev/zero | tr \"\\0\" x)'; exit $?");
+  // The kernel may choose once more before the first one's memory is free, and must not choose the
+  // outer shell.
+  TaskCommand command = executors.shell(
+      "sh -c 'echo 1000 > /proc/self/oom_score_adj; x=$(head -c 200000000 /dev/zero | tr \"\\0\" "
+      "x)';"
+      " exit $?");
   command.cgroup_limits.memory_bytes = 32 * 1024 * 1024;
   if (!executors.client().cgroups().available()) {
     MESSAGE("skipped: needs cgroups");
