@@ -51,10 +51,7 @@ Object<schema::Evaluation> node_eval(schema::Job::Reader job,
 
 bool stops_without_servers(const state::AllocRow& row) {
   if (!row.job || view(row.job->getType()) != "service") return false;
-  for (const auto group : row.job->getTaskGroups())
-    if (view(group.getName()) == row.alloc->task_group())
-      return disconnect_rules(group).stop_on_client_after.has_value();
-  return false;
+  return disconnect_rules(*row.job, row.alloc->task_group()).stop_on_client_after.has_value();
 }
 
 /// Whether its group's policy lets an allocation that fails now be replaced. Without, there is

@@ -96,9 +96,9 @@ bool owes_reports(const state::Snapshot& snapshot, schema::Node::Reader node) {
 bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id, std::int64_t now) {
   for (const auto& item : snapshot.allocs_by_node(node_id)) {
     const scheduler::AllocEntry entry{item.value()};
-    if (!entry.row->terminal() && entry.row->job && scheduler::disconnect_rules_of(entry).lost_after
-        && !scheduler::is_overdue(entry, now))
-      return true;
+    if (entry.row->terminal() || !entry.row->job) continue;
+    const auto rules = scheduler::disconnect_rules_of(entry);
+    if (rules.lost_after && !scheduler::is_overdue(entry, rules, now)) return true;
   }
   return false;
 }

@@ -106,7 +106,8 @@ private:
     const bool supports = rules.tolerates_absence();
     const bool is_forgotten = !rules.replaces && taint != nullptr && !*taint;
     if (is_forgotten && !entry.row->terminal()) return diff_.lost.push_back(&entry);
-    if (supports && is_expired(entry, attempt_.moment.now)) return diff_.lost.push_back(&entry);
+    if (supports && is_expired(entry, rules, attempt_.moment.now))
+      return diff_.lost.push_back(&entry);
     // Also on a node that is back: its client has not said yet what has become of it.
     if (supports && status == ClientStatus::UNKNOWN && alloc.desired_status() == DesiredStatus::RUN)
       return ignore(entry);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "runtime/object/disconnect.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "test/properties/rules.hpp"
@@ -323,12 +324,11 @@ void fill_reschedule(schema::ReschedulePolicy::Builder policy,
 /// An absence of so many seconds, said in the one form or the other.
 void tolerate(schema::TaskGroup::Builder group, std::int64_t seconds) {
   if (seconds % 2 == 0) return group.initMaxClientDisconnect().setValue(seconds * second);
-  constexpr std::array strategies{"best_score", "longest_running", "keep_original",
-                                  "keep_replacement"};
   auto block = group.initDisconnect();
   block.initLostAfter().setValue(seconds * second);
   block.initReplace().setValue(seconds % 5 != 0);
-  block.setReconcile(strategies[static_cast<std::size_t>(seconds / 2) % strategies.size()]);
+  block.setReconcile(
+      text(reconcile_words[static_cast<std::size_t>(seconds / 2) % reconcile_words.size()]));
 }
 
 /// How a group's allocations bear that their client is away.

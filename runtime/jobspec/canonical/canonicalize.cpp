@@ -12,6 +12,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/schema.hpp"
 #include "runtime/jobspec/tree.hpp"
+#include "runtime/object/disconnect.hpp"
 #include "runtime/text/strings.hpp"
 
 namespace nomad::jobspec {
@@ -234,7 +235,7 @@ void fill_group_policies(DraftBlock& group, const JobDefaults& job) {
 
 void fill_disconnect(DraftBlock disconnect) {
   disconnect.set_default("Replace", true);
-  disconnect.set_default_text("Reconcile", "best_score");
+  disconnect.set_default_text("Reconcile", reconcile_words.front());
 }
 
 void fill_group(DraftBlock group, const JobDefaults& job) {

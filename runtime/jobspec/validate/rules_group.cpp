@@ -1,12 +1,11 @@
 // Rules about groups: their policies, volumes and networks, and how their tasks go together.
-#include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
+#include "runtime/object/disconnect.hpp"
 
 namespace nomad::jobspec {
 
@@ -26,9 +25,7 @@ Mistakes check_disconnect_block(const DraftBlock& block, std::string_view type) 
   if (stops && block.number("LostAfter") != 0)
     out.add("Disconnect cannot be configured with both lost_after and stop_after");
   const std::string_view reconcile = block.text("Reconcile");
-  constexpr std::array<std::string_view, 5> known{"", "best_score", "longest_running",
-                                                  "keep_original", "keep_replacement"};
-  if (std::ranges::find(known, reconcile) == known.end())
+  if (!reconcile_named(reconcile))
     out.add(fmt::format("reconcile option is invalid: {}", reconcile));
   return out;
 }

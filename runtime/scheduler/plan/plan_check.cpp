@@ -37,10 +37,7 @@ std::string outdated_row(std::string_view node_id,
 
 /// Whether it is awaited on a node that is down, too.
 bool is_awaited_for_ever(const state::AllocRow& row) {
-  if (!row.job) return false;
-  for (const auto group : row.job->getTaskGroups())
-    if (view(group.getName()) == row.alloc->task_group()) return !disconnect_rules(group).replaces;
-  return false;
+  return row.job && !disconnect_rules(*row.job, row.alloc->task_group()).replaces;
 }
 
 /// Why allocations can't be taken for unknown: their client is back, or away for good. Empty if
@@ -88,13 +85,13 @@ void for_each_port(schema::AllocatedResources::Reader resources, Function&& func
 }
 
 /// What is written anew keeps its ports, although others may have come to share them.
-std::set<std::pair<std::string_view, std::int32_t>> ports_held(const state::AllocRef& row) {
-  std::set<std::pair<std::string_view, std::int32_t>> held;
+bool has_port(const state::AllocRef& row, std::string_view ip, std::int32_t value) {
+  bool found = false;
   if (row)
-    for_each_port(row->alloc->resources(), [&held](std::string_view ip, std::int32_t value, bool) {
-      held.emplace(ip, value);
+    for_each_port(row->alloc->resources(), [&](std::string_view its_ip, std::int32_t its, bool) {
+      found = found || (its_ip == ip && its == value);
     });
-  return held;
+  return found;
 }
 
 /// Why the row's ports can't be given out on top of `usage`; empty if they can. `before` is the
@@ -104,14 +101,13 @@ std::string port_collision(const state::NodeUsage& usage,
                            AllocView row,
                            const state::AllocRef& before) {
   std::string reason;
-  const auto held = ports_held(before);
   std::set<std::pair<std::string_view, std::int32_t>> own;
   for_each_port(row.resources(), [&](std::string_view ip, std::int32_t value, bool is_shared) {
     const auto port = static_cast<Port>(value);
     const bool is_port = value >= 0 && value <= 65'535;
     const bool is_first = own.emplace(ip, value).second;
     const bool is_free = !usage.port_taken(ip, port) && !network.is_reserved(ip, port);
-    const bool may_have = is_shared || (is_first && (is_free || held.contains({ip, value})));
+    const bool may_have = is_shared || (is_first && (is_free || has_port(before, ip, value)));
     if ((!is_port || !may_have) && reason.empty())
       reason = "reserved port collision: port " + std::to_string(value) + " already in use";
   });

@@ -123,8 +123,7 @@ bool is_of(const AllocEntry& alloc, const JobSpec& job) {
 }
 
 DisconnectRules disconnect_rules_of(const AllocEntry& alloc) {
-  const auto group = find_group(alloc.job(), alloc.alloc().task_group());
-  return group ? disconnect_rules(*group) : DisconnectRules{};
+  return disconnect_rules(alloc.job(), alloc.alloc().task_group());
 }
 
 bool supports_disconnect(const AllocEntry& alloc) {
@@ -140,15 +139,14 @@ std::int64_t last_unknown(const AllocEntry& alloc) {
   return last;
 }
 
-bool is_overdue(const AllocEntry& alloc, std::int64_t now) {
-  if (alloc.alloc().client_status() != ClientStatus::UNKNOWN) return false;
-  const auto limit = disconnect_rules_of(alloc).lost_after;
+bool is_overdue(const AllocEntry& alloc, const DisconnectRules& rules, std::int64_t now) {
+  if (!rules.lost_after || alloc.alloc().client_status() != ClientStatus::UNKNOWN) return false;
   const auto since = last_unknown(alloc);
-  return limit && since != 0 && saturated_sum(since, *limit) <= now;
+  return since != 0 && saturated_sum(since, *rules.lost_after) <= now;
 }
 
-bool is_expired(const AllocEntry& alloc, std::int64_t now) {
-  return is_overdue(alloc, now) && disconnect_rules_of(alloc).replaces;
+bool is_expired(const AllocEntry& alloc, const DisconnectRules& rules, std::int64_t now) {
+  return rules.replaces && is_overdue(alloc, rules, now);
 }
 
 bool needs_reconnect(const AllocEntry& alloc) {
@@ -164,13 +162,13 @@ namespace {
 /// Where an allocation belongs because of its node, or null if that does not say.
 AllocSet* by_node(const AllocEntry& entry,
                   const Object<schema::Node>& node,
-                  bool supports,
+                  const DisconnectRules& rules,
                   bool reconnect,
                   std::int64_t now,
                   ByTaint& sets) {
   const auto status = entry.alloc().client_status();
   if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
-    if (!supports) return entry.row->terminal() ? nullptr : &sets.lost;
+    if (!rules.tolerates_absence()) return entry.row->terminal() ? nullptr : &sets.lost;
     // Unlike in Nomad one that was told to end is neither awaited nor lost: nothing is to come in
     // its place.
     if (status == ClientStatus::RUNNING)
@@ -178,7 +176,7 @@ AllocSet* by_node(const AllocEntry& entry,
     if (status == ClientStatus::PENDING) return entry.row->server_terminal ? nullptr : &sets.lost;
   }
   if (node->getStatus() == schema::NodeStatus::READY && reconnect)
-    return is_expired(entry, now) ? &sets.lost : &sets.reconnecting;
+    return is_expired(entry, rules, now) ? &sets.lost : &sets.reconnecting;
   return nullptr;
 }
 
@@ -197,24 +195,24 @@ AllocSet& classify(const AllocEntry& entry,
   if (reconnect && wanted && status == ClientStatus::FAILED) return sets.reconnecting;
   // Told to end already: its client does so when it is back, and there is nothing more to say.
   if (reconnect && entry.row->server_terminal)
-    return is_expired(entry, now) ? sets.lost : sets.ignore;
+    return is_expired(entry, rules, now) ? sets.lost : sets.ignore;
 
   const auto node = tainted.find(alloc.node_id());
   if (node != tainted.end() && node->second) {
-    if (auto* set = by_node(entry, node->second, supports, reconnect, now, sets)) return *set;
+    if (auto* set = by_node(entry, node->second, rules, reconnect, now, sets)) return *set;
   }
   // What stood in for one that came back is over; finished work counts as done.
   const bool finished = wanted && status == ClientStatus::COMPLETE;
   if (entry.row->terminal() && !reconnect)
     return supports && !finished ? sets.ignore : sets.untainted;
   if (entry.alloc().wants_migration()) return sets.migrate;
-  if (supports && is_expired(entry, now)) return sets.lost;
+  if (supports && is_expired(entry, rules, now)) return sets.lost;
   // What would be awaited for ever is not once its node is forgotten.
   if (!rules.replaces && node != tainted.end() && !node->second) return sets.lost;
   if (supports && status == ClientStatus::UNKNOWN && wanted) return sets.untainted;
   if (node == tainted.end()) {
     if (!reconnect) return sets.untainted;
-    return is_expired(entry, now) ? sets.lost : sets.reconnecting;
+    return is_expired(entry, rules, now) ? sets.lost : sets.reconnecting;
   }
   const bool gone = !node->second || node->second->getStatus() == schema::NodeStatus::DOWN;
   if (gone && !rules.replaces && status == ClientStatus::RUNNING) return sets.disconnecting;
@@ -329,8 +327,9 @@ std::vector<Delayed> delayed_by_client_stop(const AllocSet& lost, std::int64_t n
   for (const auto* entry : lost) {
     const auto alloc = entry->alloc();
     const auto group = find_group(entry->job(), alloc.task_group());
-    const auto patience = disconnect_rules_of(*entry).stop_on_client_after.value_or(0);
-    if (!group || patience == 0) continue;
+    if (!group) continue;
+    const auto patience = disconnect_rules(*group).stop_on_client_after.value_or(0);
+    if (patience == 0) continue;
     std::int64_t since = now;
     for (const auto state : alloc.alloc_states()) {
       if (view(state.getField()) != "client_status" || view(state.getValue()) != "lost") continue;

@@ -42,11 +42,11 @@ bool supports_disconnect(const AllocEntry& alloc);
 /// When the client was last noticed to be away; 0 if never.
 std::int64_t last_unknown(const AllocEntry& alloc);
 
-/// Away for longer than its group's `lost_after`; never if that says nothing.
-bool is_overdue(const AllocEntry& alloc, std::int64_t now);
+/// Away for longer than `lost_after` of its group's rules; never if that says nothing.
+bool is_overdue(const AllocEntry& alloc, const DisconnectRules& rules, std::int64_t now);
 
 /// So long that it is lost, which what nothing may replace never is.
-bool is_expired(const AllocEntry& alloc, std::int64_t now);
+bool is_expired(const AllocEntry& alloc, const DisconnectRules& rules, std::int64_t now);
 
 /// Whether it was ended to be moved, by a drain or an operator, before its work was done. Unlike in
 /// Nomad 1.6 such work does not count as done: it begins anew where there is room.

@@ -64,13 +64,20 @@ bool has_run_longer(const AllocEntry& original, const AllocEntry& replacement) {
 
 bool prefers_replacement(const AllocEntry& original,
                          const AllocEntry& replacement,
-                         std::string_view strategy) {
+                         Reconcile strategy) {
   if (replacement.alloc().job_version() > original.alloc().job_version()
       || replacement.alloc().job_create_index() > original.alloc().job_create_index())
     return true;
-  if (strategy == "keep_original") return false;
-  if (strategy == "keep_replacement") return true;
-  if (strategy == "longest_running") return has_run_longer(original, replacement);
+  switch (strategy) {
+    case Reconcile::keep_original:
+      return false;
+    case Reconcile::keep_replacement:
+      return true;
+    case Reconcile::longest_running:
+      return has_run_longer(original, replacement);
+    case Reconcile::best_score:
+      break;
+  }
   return is_better_placed(original, replacement);
 }
 

@@ -22,7 +22,7 @@ TEST_CASE("disconnect: a group that says nothing loses its allocations, and has 
   CHECK_FALSE(rules.lost_after);
   CHECK_FALSE(rules.stop_on_client_after);
   CHECK(rules.replaces);
-  CHECK(rules.reconcile == "best_score");
+  CHECK(rules.reconcile == Reconcile::best_score);
 }
 
 TEST_CASE("disconnect: the block and the older fields say the same") {
@@ -59,5 +59,5 @@ TEST_CASE("disconnect: a block that awaits nothing is as none") {
   block.getReplace().setValue(true);
   block.setReconcile("keep_original");
   CHECK_FALSE(rules_of(group).tolerates_absence());
-  CHECK(rules_of(group).reconcile == "keep_original");
+  CHECK(rules_of(group).reconcile == Reconcile::keep_original);
 }

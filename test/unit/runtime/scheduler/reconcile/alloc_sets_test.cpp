@@ -170,22 +170,27 @@ TEST_CASE_FIXTURE(Sorting, "the newest absence counts, and only the client's sta
 }
 
 TEST_CASE_FIXTURE(Sorting, "an absence is over when all of what is tolerated has passed") {
-  const auto gone_for = [this](std::int64_t time, ClientStatus status = ClientStatus::UNKNOWN) {
-    return is_expired(entry(tolerant, away(status, now - time)), now);
+  const auto expired
+      = [this](const AllocEntry& one) { return is_expired(one, disconnect_rules_of(one), now); };
+  const auto gone_for = [&](std::int64_t time, ClientStatus status = ClientStatus::UNKNOWN) {
+    return expired(entry(tolerant, away(status, now - time)));
   };
   CHECK_FALSE(gone_for(absence - 1));
   CHECK(gone_for(absence));
   CHECK_FALSE(gone_for(absence, ClientStatus::RUNNING));
-  CHECK_FALSE(is_expired(entry(plain, away(ClientStatus::UNKNOWN, now - absence)), now));
-  CHECK_FALSE(is_expired(entry(tolerant, with(ClientStatus::UNKNOWN)), now));
+  CHECK_FALSE(expired(entry(plain, away(ClientStatus::UNKNOWN, now - absence))));
+  CHECK_FALSE(expired(entry(tolerant, with(ClientStatus::UNKNOWN))));
 }
 
 TEST_CASE_FIXTURE(Sorting, "what nothing may replace is overdue, but never lost") {
   const auto gone = away(ClientStatus::UNKNOWN, now - absence);
-  CHECK(is_overdue(entry(sole_for_a_while, gone), now));
-  CHECK_FALSE(is_expired(entry(sole_for_a_while, gone), now));
-  CHECK_FALSE(is_overdue(entry(sole, gone), now));
-  CHECK(is_overdue(entry(tolerant, gone), now));
+  const auto overdue
+      = [this](const AllocEntry& one) { return is_overdue(one, disconnect_rules_of(one), now); };
+  const auto sole_one = entry(sole_for_a_while, gone);
+  CHECK(overdue(sole_one));
+  CHECK_FALSE(is_expired(sole_one, disconnect_rules_of(sole_one), now));
+  CHECK_FALSE(overdue(entry(sole, gone)));
+  CHECK(overdue(entry(tolerant, gone)));
 }
 
 TEST_CASE_FIXTURE(Sorting, "what nothing may replace is awaited, whatever its node is said to be") {

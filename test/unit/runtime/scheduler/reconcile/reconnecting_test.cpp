@@ -27,14 +27,14 @@ struct Strategies : Harness {
 TEST_CASE_FIXTURE(Strategies, "strategies: the word decides between two of one version") {
   const auto old = begun(10);
   const auto young = begun(20);
-  CHECK_FALSE(prefers_replacement(old, young, "keep_original"));
-  CHECK(prefers_replacement(old, young, "keep_replacement"));
-  CHECK_FALSE(prefers_replacement(old, young, "longest_running"));
-  CHECK(prefers_replacement(young, old, "longest_running"));
-  CHECK_FALSE(prefers_replacement(old, young, "best_score"));  // neither has one
+  CHECK_FALSE(prefers_replacement(old, young, Reconcile::keep_original));
+  CHECK(prefers_replacement(old, young, Reconcile::keep_replacement));
+  CHECK_FALSE(prefers_replacement(old, young, Reconcile::longest_running));
+  CHECK(prefers_replacement(young, old, Reconcile::longest_running));
+  CHECK_FALSE(prefers_replacement(old, young, Reconcile::best_score));  // neither has one
 }
 
 TEST_CASE_FIXTURE(Strategies, "strategies: none keeps an older version") {
-  for (const auto* word : {"best_score", "longest_running", "keep_original", "keep_replacement"})
-    CHECK(prefers_replacement(begun(10), begun(20, 1), word));
+  for (const auto word : reconcile_words)
+    CHECK(prefers_replacement(begun(10), begun(20, 1), *reconcile_named(word)));
 }
