@@ -38,6 +38,12 @@ bool is_page(const net::ClientResponse& response) {
   return response.header("Content-Type").starts_with("text/html");
 }
 
+/// What a web server answers without knowing the API is no success, whatever it is an answer to.
+Result<net::ClientResponse> of_agent(Result<net::ClientResponse> response) {
+  if (!response || response->status / 100 != 2 || !is_page(*response)) return response;
+  return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
+}
+
 }  // namespace
 
 void CommonFlags::add_to(Arguments& arguments) {
@@ -99,16 +105,6 @@ Result<net::HttpClientOptions> CommonFlags::client_options() const {
   options.connector = net::secure_connector(std::move(context), tls_server_name);
   return options;
 }
-
-namespace {
-
-/// What a web server answers without knowing the API is no success, whatever it is an answer to.
-Result<net::ClientResponse> of_agent(Result<net::ClientResponse> response) {
-  if (!response || response->status / 100 != 2 || !is_page(*response)) return response;
-  return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
-}
-
-}  // namespace
 
 Api::Api(CommonFlags flags, net::HttpClient client)
     : flags_{std::move(flags)}, client_{std::move(client)} {}

@@ -17,18 +17,24 @@
 
 namespace nomad::cli {
 
-/// -address, -region, -namespace, -token, those about TLS, and the colour flags.
-struct CommonFlags {
+/// Where a cluster is, and how it is spoken to.
+struct Connection {
   std::string address;
   std::string region;
   std::string ns;
-  std::string token;
   std::string ca_cert;
   std::string ca_path;
   std::string client_cert;
   std::string client_key;
   std::string tls_server_name;
   bool tls_skip_verify = false;
+
+  friend bool operator==(const Connection&, const Connection&) = default;
+};
+
+/// -address, -region, -namespace, -token, those about TLS, and the colour flags.
+struct CommonFlags : Connection {
+  std::string token;
   bool no_color = false;
   bool force_color = false;
   std::string context;  ///< The one whose address this is (cli/context); "": none.

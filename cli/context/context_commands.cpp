@@ -15,13 +15,6 @@
 namespace nomad::cli {
 namespace {
 
-Result<> expect(const Contexts& contexts, const std::string& name) {
-  if (contexts.all.contains(name)) return {};
-  return Error{
-      Errc::not_found,
-      fmt::format("there is no context {}: `context list` shows those there are", quote(name))};
-}
-
 /// The name may stand before the flags.
 std::vector<std::string> name_last(std::vector<std::string> words) {
   if (words.size() > 1 && !words[0].starts_with('-'))
@@ -94,7 +87,7 @@ Result<int> run_context_delete(const std::vector<std::string>& arguments) {
   if (auto code = command.parse(arguments, one_word("<name>"))) return *code;
   const auto& name = command.positional()[0];
   auto contexts = NOMAD_TRY(load_contexts());
-  NOMAD_TRY(expect(contexts, name));
+  NOMAD_TRY(find_context(contexts, name));
   contexts.all.erase(name);
   if (contexts.current == name) contexts.current.clear();
   NOMAD_TRY(remove_token(name));
@@ -126,9 +119,9 @@ Result<int> run_context_show(const std::vector<std::string>& arguments) {
   const auto contexts = NOMAD_TRY(load_contexts());
   const auto name = command.positional().empty() ? contexts.current : command.positional().front();
   if (name.empty()) return mistake("No context is in use: `context use` chooses one");
-  NOMAD_TRY(expect(contexts, name));
+  const auto context = NOMAD_TRY(find_context(contexts, name));
   const bool has_token = !NOMAD_TRY(load_token(name)).empty();
-  std::cout << pairs(pairs_of(name, contexts.all.at(name), has_token)) << '\n';
+  std::cout << pairs(pairs_of(name, context, has_token)) << '\n';
   return 0;
 }
 
@@ -141,7 +134,7 @@ Result<int> run_context_use(const std::vector<std::string>& arguments) {
     return command.misuse("This command takes one argument: <name>, or -none");
   auto contexts = NOMAD_TRY(load_contexts());
   contexts.current = none ? std::string{} : command.positional().front();
-  if (!none) NOMAD_TRY(expect(contexts, contexts.current));
+  if (!none) NOMAD_TRY(find_context(contexts, contexts.current));
   NOMAD_TRY(save_contexts(contexts));
   std::cout << (none ? std::string{"No context is used.\n"}
                      : fmt::format("Context {} is used.\n", quote(contexts.current)));

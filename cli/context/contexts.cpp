@@ -101,6 +101,13 @@ Result<> check_context_name(std::string_view name) {
                            quote(name))};
 }
 
+Result<Context> find_context(const Contexts& contexts, const std::string& name) {
+  if (const auto found = contexts.all.find(name); found != contexts.all.end()) return found->second;
+  return Error{
+      Errc::not_found,
+      fmt::format("there is no context {}: `context list` shows those there are", quote(name))};
+}
+
 void fill_in(CommonFlags& flags, const Context& context, const std::string& token, bool is_named) {
   const bool is_elsewhere = !flags.address.empty() && flags.address != context.address;
   if (is_elsewhere) flags.context.clear();
@@ -169,13 +176,9 @@ Result<> fill_from_context(CommonFlags& flags) {
   const auto contexts = NOMAD_TRY(load_contexts());
   if (!is_named) flags.context = contexts.current;
   if (flags.context.empty()) return {};
-  const auto found = contexts.all.find(flags.context);
-  if (found == contexts.all.end())
-    return Error{Errc::not_found,
-                 fmt::format("there is no context {}: `context list` shows those there are",
-                             quote(flags.context))};
+  const auto context = NOMAD_TRY(find_context(contexts, flags.context));
   const bool needs_token = flags.token.empty();
-  fill_in(flags, found->second, needs_token ? NOMAD_TRY(load_token(flags.context)) : std::string{},
+  fill_in(flags, context, needs_token ? NOMAD_TRY(load_token(flags.context)) : std::string{},
           is_named);
   return {};
 }

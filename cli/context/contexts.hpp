@@ -12,19 +12,7 @@
 namespace nomad::cli {
 
 /// What a context says. The token is kept apart.
-struct Context {
-  std::string address;
-  std::string region;
-  std::string ns;
-  std::string ca_cert;
-  std::string ca_path;
-  std::string client_cert;
-  std::string client_key;
-  std::string tls_server_name;
-  bool tls_skip_verify = false;
-
-  friend bool operator==(const Context&, const Context&) = default;
-};
+using Context = Connection;
 
 struct Contexts {
   std::string current;  ///< The one that is used without a word; "": none.
@@ -40,6 +28,9 @@ std::string text_of(const Contexts& contexts);
 /// A name is of letters, digits, '-', '_' and '.', 64 at most, and does not begin with a dot: it is
 /// a file's name, too.
 Result<> check_context_name(std::string_view name);
+
+/// Errors: not_found, which says how to see those there are.
+Result<Context> find_context(const Contexts& contexts, const std::string& name);
 
 /// Fills in what `flags` leave empty. `is_named`: the user said to use this context. With an
 /// address of the flags' own, a context that nobody named says nothing, and the keys of one that
