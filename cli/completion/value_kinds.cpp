@@ -50,6 +50,7 @@ constexpr auto words_of_commands = [] {
       {"eval delete", evals, evals, Repeats::yes},
       {"eval status", evals},
       {"fmt", files, files, Repeats::yes},
+      {"job action", nothing},  // an action of the job that -job names
       {"job dispatch", jobs, files},
       {"job init", nothing},
       {"job periodic force", jobs},

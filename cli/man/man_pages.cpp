@@ -74,10 +74,10 @@ std::string page_head(std::string_view name, std::string_view date, std::string_
                      to_upper(name), date, NOMADCTL_VERSION, roff_escaped(name), roff_lines(small));
 }
 
-std::string synopsis(std::string_view usage) {
-  const auto end = std::min({usage.find(" ["), usage.find(" <"), usage.size()});
-  return fmt::format(".SH SYNOPSIS\n.B nomadctl {}\n{}", roff_escaped(usage.substr(0, end)),
-                     roff_lines(usage.substr(end)));
+std::string synopsis(const CommandShape& shape) {
+  const auto name = shape.name();
+  return fmt::format(".SH SYNOPSIS\n.B nomadctl {}\n{}", roff_escaped(name),
+                     roff_lines(std::string_view{shape.usage}.substr(name.size())));
 }
 
 std::string options(const CommandShape& shape) {
@@ -123,7 +123,8 @@ std::string page_of_group(std::string_view group) {
                "commands talk to an agent over HTTP.\n\n"
                "Flags stand behind a command's words and before its arguments, with one dash or "
                "two. Each command lists its own with -help.");
-  return synopsis(fmt::format("{} <subcommand> [options] [args]", group));
+  return synopsis(
+      {.usage = fmt::format("{} <subcommand> [options] [args]", group), .about = {}, .flags = {}});
 }
 
 const Command* exact(const CommandTree& commands, std::string_view name) {
@@ -146,8 +147,8 @@ ManPage man_page(const CommandTree& commands, std::string_view name, std::string
     CommandShape shape = shape_of(*command);
     if (shape.usage.empty()) shape.usage = name;
     if (shape.about.empty()) shape.about = fmt::format("{}.", command->summary);
-    page.text += synopsis(shape.usage) + ".SH DESCRIPTION\n" + roff_paragraphs(shape.about)
-                 + options(shape);
+    page.text
+        += synopsis(shape) + ".SH DESCRIPTION\n" + roff_paragraphs(shape.about) + options(shape);
   }
   page.text += subcommands(commands, name) + see_also(name);
   return page;
