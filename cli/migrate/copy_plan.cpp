@@ -1,6 +1,6 @@
 #include "cli/migrate/copy_plan.hpp"
 
-#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -51,17 +51,25 @@ value said_of(const value& from) {
   return without_empty(out);
 }
 
-const value* find(const Listing& listing,
-                  std::string_view key,
-                  const std::string& name,
-                  const std::string& ns) {
-  const auto found = std::ranges::find_if(listing.objects, [&](const value& one) {
-    return View{one}[key].text() == name && View{one}["Namespace"].text() == ns;
-  });
-  return found == listing.objects.end() ? nullptr : &*found;
-}
+/// The objects of a listing, which outlives it, by their namespaces and names.
+class Index {
+public:
+  Index(const Listing& listing, std::string_view name) {
+    for (const auto& one : listing.objects)
+      objects_.emplace(std::pair{View{one}["Namespace"].text(), View{one}[name].text()}, &one);
+  }
 
-/// What becomes of an object: `is_same` of one that is here.
+  /// Null: it is not there.
+  const value* find(const Step& step) const {
+    const auto found = objects_.find({step.ns, step.name});
+    return found == objects_.end() ? nullptr : found->second;
+  }
+
+private:
+  std::map<std::pair<std::string, std::string>, const value*> objects_;
+};
+
+/// To be created, as long as nothing is known of what is here.
 Step step_of(std::string_view kind, std::string ns, std::string name, const Listing& to) {
   return {.kind = std::string{kind},
           .ns = std::move(ns),
@@ -73,6 +81,7 @@ Step step_of(std::string_view kind, std::string ns, std::string name, const List
           .body = {}};
 }
 
+/// What becomes of it: `is_same` is of one that is here.
 void settle(Step& step, bool is_here, bool is_same, const CopyRules& rules) {
   if (!step.why.empty())
     step.act = Act::skip;
@@ -94,10 +103,11 @@ void add_named(std::vector<Step>& steps,
                const Listing& to,
                const CopyRules& rules,
                std::string (*path_of)(const std::string& name)) {
+  const Index known{to, "Name"};
   for (const auto& one : from.objects) {
     const auto name = View{one}["Name"].text();
     auto step = step_of(kind, "", name, to);
-    const auto* here = find(to, "Name", name, "");
+    const auto* here = known.find(step);
     const auto said = said_of<T>(one);
     settle(step, here != nullptr, here != nullptr && said_of<T>(*here) == said, rules);
     step.path = path_of(name);
@@ -110,11 +120,12 @@ void add_variables(std::vector<Step>& steps,
                    const Cluster& from,
                    const Cluster& to,
                    const CopyRules& rules) {
+  const Index known{to.variables, "Path"};
   for (const auto& one : from.variables.objects) {
     const View variable{one};
     auto step
         = step_of("variable", variable["Namespace"].text(), variable["Path"].text(), to.variables);
-    const auto* here = find(to.variables, "Path", step.name, step.ns);
+    const auto* here = known.find(step);
     const auto items = variable["Items"];
     settle(step, here != nullptr,
            here != nullptr && !items.is_null() && View{*here}["Items"].raw() != nullptr
@@ -165,10 +176,11 @@ void add_jobs(std::vector<Step>& steps,
               const Cluster& from,
               const Cluster& to,
               const CopyRules& rules) {
+  const Index known{to.jobs, "ID"};
   for (const auto& one : from.jobs.objects) {
     const View job{one};
     auto step = step_of("job", job["Namespace"].text(), job["ID"].text(), to.jobs);
-    const auto* here = find(to.jobs, "ID", step.name, step.ns);
+    const auto* here = known.find(step);
     const bool is_same = here != nullptr && is_same_job(one, *here);
     if (step.why.empty()) step.why = why_not(job, here, is_same, rules);
     settle(step, here != nullptr, is_same, {.overwrite = true});
