@@ -390,10 +390,13 @@ void Agent::look_after_plugins() {
 }
 
 bool Agent::answers(std::chrono::milliseconds patience) {
+  using namespace std::chrono;
   actor::BlockingAsker self{parts_->system};
+  const auto latest = steady_clock::now() + patience;
   bool all = true;
   const auto ask = [&](std::string_view name, const auto& whom, auto question) {
-    self.request(whom, patience, std::move(question))
+    const auto left = ceil<milliseconds>(latest - steady_clock::now());
+    self.request(whom, std::max(left, milliseconds{1}), std::move(question))
         .receive(
             [](const auto&) {},
             [&](const Error& error) {

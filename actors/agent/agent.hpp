@@ -49,7 +49,7 @@ public:
   /// more, are told to the client.
   void look_after_plugins();
 
-  /// Whether the server's and the client's actors answer, each within that time; logs who does not.
+  /// Whether the server's and the client's actors answer, all within that time; logs who does not.
   bool answers(std::chrono::milliseconds patience);
 
   /// Of the client; empty without one.
