@@ -195,10 +195,11 @@ private:
   }
 
   void rendered(RenderResult& result) {
-    if (!machine_->is_stopped()) follow_files(result);
     for (auto& [index, variables] : result.environments)
       variables_.insert_or_assign(index, std::move(variables));
-    machine_->rendered(std::move(result.done), result.noted, now());
+    const Result<std::vector<workload::TemplateRendering>> done{std::move(result.done)};
+    machine_->rendered(done, result.noted, now());
+    if (!machine_->is_stopped()) follow_files(*done, result.files);
     carry_on();
   }
 
@@ -318,25 +319,20 @@ private:
     actor::send_self_after(self_, follow_pause, FollowDue{});
   }
 
-  void follow_files(const RenderResult& result) {
-    for (const auto& done : result.done) {
-      if (const auto old = files_.extract(done.index)) parts_.news->forget(old.mapped().ticket);
-      const auto seen = result.files.find(done.index);
-      if (seen == result.files.end() || is_finished(done)) continue;
+  /// What each of `done` has read, as long as it is followed.
+  void follow_files(const std::vector<workload::TemplateRendering>& done,
+                    const std::map<std::size_t, std::vector<host::SeenFile>>& files) {
+    for (const auto& one : done) {
+      if (const auto old = files_.extract(one.index)) parts_.news->forget(old.mapped().ticket);
+      const auto seen = files.find(one.index);
+      if (seen == files.end() || !machine_->templates().follows(one.index)) continue;
       const auto rendering = ++renderings_;
       const auto ticket = parts_.news->watch(
-          seen->second, actor::turns_of(self_).callback([this, index = done.index, rendering] {
+          seen->second, actor::turns_of(self_).callback([this, index = one.index, rendering] {
             file_changed(index, rendering);
           }));
-      files_.emplace(done.index, FollowedFiles{ticket, rendering});
+      files_.emplace(one.index, FollowedFiles{ticket, rendering});
     }
-  }
-
-  /// Whether the template is rendered once, and has been.
-  bool is_finished(const workload::TemplateRendering& done) const {
-    const auto all = templates_of(scope_);
-    return done.missing.empty() && done.index < all.size()
-           && all[static_cast<unsigned>(done.index)].getOnce();
   }
 
   void forget_files() {

@@ -51,7 +51,7 @@ void TaskTemplates::file_changed(std::size_t index, Time now) {
 }
 
 void TaskTemplates::changed(One& one, Time now) const {
-  if (one.once && one.is_whole) return;
+  if (one.is_settled()) return;
   if (is_ready())
     one.quiet.change(now);
   else
@@ -68,7 +68,7 @@ void TaskTemplates::rendered(const std::vector<TemplateRendering>& done) {
     one.missing = result.missing;
     one.awaited = result.awaited;
     if (result.missing.empty()) one.is_whole = true;
-    if (one.once && one.is_whole) one.asked.clear();
+    if (one.is_settled()) one.asked.clear();
     if (result.written && acts_on_changes()) changed_.insert(result.index);
   }
 }

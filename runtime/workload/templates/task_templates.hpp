@@ -10,9 +10,8 @@
 //     is lost in between. (Nomad finds no running task then, and forgets it.)
 //     An agent that dies before it has dealt with it leaves a note (`unsettled`), which the next
 //     one hands back if the task still runs.
-// (4) A script that is to run on the first rendering, too, runs once the task runs with that: not
-// in
-//     one that was found running.
+// (4) A script that is to run on the first rendering, too, runs once the task runs with that, and
+//     not in one that was found running.
 // (5) Changes that are dealt with together are one plan (runtime/template/change); the next one is
 //     made when the last has been carried out.
 #pragma once
@@ -86,7 +85,11 @@ public:
   std::vector<std::size_t> take_due(Time now);
   /// Whether the task may start.
   bool is_ready() const;
-  /// What is to be followed.
+
+  /// Whether what template `index` reads may still change it.
+  bool follows(std::size_t index) const { return index < all_.size() && !all_[index].is_settled(); }
+
+  /// What is to be followed of the cluster.
   std::set<templates::ClusterQuery> followed() const;
   /// What is waited for, by name.
   std::set<std::string> missing() const;
@@ -117,6 +120,8 @@ private:
     bool is_dirty = true;   ///< To be rendered at once.
     bool is_whole = false;  ///< It has been rendered since the last `begin` that was `anew`.
     bool once = false;      ///< When it is whole nothing changes it.
+
+    bool is_settled() const { return once && is_whole; }
   };
 
   void changed(One& one, Time now) const;

@@ -82,10 +82,13 @@ TEST_CASE("task_templates: one that is rendered once follows nothing when it is 
   REQUIRE(task.take_due(0s) == Locations{0, 1});
   task.rendered({{.index = 0, .asked = {app}, .missing = {"app"}}, {.index = 1, .asked = {db}}});
   CHECK(task.followed() == std::set{app, db});
+  CHECK(task.follows(0));
   task.news(app, 1s);
   REQUIRE(task.take_due(1s) == Locations{0});
   task.rendered({{.index = 0, .asked = {app}, .written = true}});
   CHECK(task.followed() == std::set{db});
+  CHECK_FALSE(task.follows(0));
+  CHECK(task.follows(1));
   task.released();
   task.started();
   task.news(app, 2s);
@@ -96,6 +99,7 @@ TEST_CASE("task_templates: one that is rendered once follows nothing when it is 
   // Whoever has it rendered before each start has it followed until then.
   task.exited();
   task.begin(false, true);
+  CHECK(task.follows(0));
   CHECK(task.take_due(3s) == Locations{0, 1});
 }
 
