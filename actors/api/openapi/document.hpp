@@ -1,5 +1,5 @@
 // The API as OpenAPI 3.1 describes it, made from the route tables and the schema. Pure; takes some
-// milliseconds.
+// milliseconds. Tested as a whole with its parts: test/unit/actors/api/openapi/openapi_test.cpp.
 #pragma once
 
 #include <string>

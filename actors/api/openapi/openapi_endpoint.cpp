@@ -16,8 +16,10 @@ struct OpenApiParts {
   std::string version;
 };
 
-Outcome describe_api(Call&, const OpenApiParts& parts) {
-  return Answer::json(boost::json::serialize(openapi::document(parts.operations, parts.version)));
+Outcome describe_api(Call& call, const OpenApiParts& parts) {
+  return on_pool(call, [&parts](Call&) -> Outcome {
+    return Answer::json(boost::json::serialize(openapi::document(parts.operations, parts.version)));
+  });
 }
 
 }  // namespace
