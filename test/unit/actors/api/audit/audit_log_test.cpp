@@ -27,6 +27,7 @@ struct LogFixture {
     started.feed->add(audit::note_text(1, "Noted", {{"count", 1}}), [&](const Result<>& done) {
       outcome = done;
       is_done = true;
+      test::note_change();
     });
     REQUIRE(test::eventually([&] { return is_done.load(); }));
     return outcome;
