@@ -1,6 +1,9 @@
 // ServiceManager: whoever has started this process and wants to hear how it is: systemd, or what
 // speaks its protocol (sd_notify(3)): texts of lines `NAME=value`, in datagrams to a socket whose
 // address is in NOTIFY_SOCKET. What can't be told is lost: the process runs on.
+//
+// By hand, because libsystemd would be one more library of every installed program, with or without
+// systemd, for what is one datagram.
 #pragma once
 
 #include <chrono>
