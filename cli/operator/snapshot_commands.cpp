@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <optional>
 
 #include <boost/json.hpp>
@@ -87,15 +88,16 @@ Result<> download(Api& api, const Query& query, const std::string& path) {
 /// What of a snapshot its readers need keys for that are not in it.
 struct Sealed {
   security::SealedCount count;
-  std::vector<std::string> keys{};  ///< Ids of root keys.
+  /// Ids of root keys, by what opens them.
+  std::map<std::vector<std::string>, std::vector<std::string>> keys{};
 };
 
 Result<Sealed> read_sealed(const std::string& path) {
   auto reader = NOMAD_TRY(storage::SnapshotReader::open(path));
   const auto names = NOMAD_TRY(reader->tables());
   state::Restore restored;
-  for (const auto table :
-       {state::Table::variables, state::Table::acl_tokens, state::Table::acl_auth_methods}) {
+  for (const auto table : {state::Table::variables, state::Table::acl_tokens,
+                           state::Table::acl_auth_methods, state::Table::root_keys}) {
     const auto name = state::to_string(table);
     if (std::ranges::find(names, name) == names.end()) continue;  // of no rows
     NOMAD_TRY(reader->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
@@ -108,7 +110,8 @@ Result<Sealed> read_sealed(const std::string& path) {
     out.count.variables += count.variables;
     out.count.tokens += count.tokens;
     out.count.auth_methods += count.auth_methods;
-    out.keys.push_back(id);
+    const auto* key = tables.root_keys.find(id);
+    out.keys[key ? security::what_opens(**key) : std::vector<std::string>{}].push_back(id);
   }
   return out;
 }
@@ -117,12 +120,14 @@ Result<Sealed> read_sealed(const std::string& path) {
 std::string note_of_keys(const Sealed& sealed) {
   if (sealed.keys.empty()) return {};
   const auto& count = sealed.count;
-  auto note = fmt::format(
-      "The file holds {}, sealed with root key{} {}, which opens only on the servers it\n"
-      "was saved on. Keep <data_dir>/server/keystore/holder.key of one of them, or their "
-      "`encrypt`,\n"
-      "apart from the file: without either, other servers can restore the {} but not read them.",
-      security::describe(count), sealed.keys.size() == 1 ? "" : "s", fmt::join(sealed.keys, ", "),
+  auto note = fmt::format("The file holds {}, and not what opens them:", security::describe(count));
+  for (const auto& [ways, keys] : sealed.keys)
+    note += fmt::format(
+        "\n  root key{} {}: {}", keys.size() == 1 ? "" : "s", fmt::join(keys, ", "),
+        ways.empty() ? "its row is not in the file" : fmt::format("{}", fmt::join(ways, ", or ")));
+  note += fmt::format(
+      "\nKeep that apart from the file: without it, other servers can restore the {} "
+      "but not read them.",
       count.tokens + count.auth_methods == 0 ? "variables" : "secrets");
   if (count.tokens != 0)
     note
@@ -157,8 +162,7 @@ Result<int> run_snapshot_save(const std::vector<std::string>& arguments) {
   ApiCommand command{
       "operator snapshot save [options] <file>",
       "Saves the state of the servers, as it is at one moment, to a file. Variables are "
-      "in it sealed, and what opens them is not: keep holder.key of a server's "
-      "keystore, or `encrypt`, too."};
+      "in it sealed, and what opens them is not: keep that, too, as the command says."};
   auto& stale = command.flag("stale", "Any server may answer, also without a leader.");
   if (auto code = command.parse(arguments, optional_word("<filename>"))) return *code;
   const auto name = command.positional().empty() ? default_name() : command.positional()[0];

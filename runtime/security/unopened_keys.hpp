@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/object/draft.hpp"
 
@@ -46,6 +47,12 @@ inline std::string describe(const SealedCount& count) {
   add(count.auth_methods, "auth method");
   return out;
 }
+
+/// What opens a root key and is not beside its row, any one of it, for people:
+/// "<data_dir>/…/holder.key of a server that it was saved on", "their `encrypt`", "the wrapping key
+/// of their `keyring \"file\"` block". Of each kind of wraps that the row has one; none without
+/// wraps.
+std::vector<std::string> what_opens(schema::RootKey::Reader key);
 
 /// For people.
 inline constexpr std::string_view how_to_open_keys

@@ -117,7 +117,7 @@ class RestoredKeysTest(unittest.TestCase):
         saved = os.path.join(old.dir, "saved.snap")
         done = old.run("operator", "snapshot", "save", saved)
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertIn("1 variable, sealed with root key", done.stderr)
+        self.assertIn("The file holds 1 variable, and not what opens", done.stderr)
         key_file = glob.glob(f"{old.dir}/data/server/keystore/*.key")[0]
         key_id = old.get("/v1/operator/keyring/keys").json[0]["KeyID"]
         shown = old.run("operator", "snapshot", "inspect", saved).stdout
@@ -130,7 +130,7 @@ class RestoredKeysTest(unittest.TestCase):
         done = new.run("operator", "snapshot", "restore", saved)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn("Snapshot Restored", done.stdout)
-        for part in ("1 variable, sealed", f"root key {key_id}: 1 variable", "server/keystore"):
+        for part in ("The file holds 1 variable", f"root key {key_id}: 1 variable", "server/keystore"):
             self.assertIn(part, done.stderr)
         read = new.run("var", "get", "app/config")
         self.assertEqual(1, read.returncode)
