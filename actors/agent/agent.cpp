@@ -34,6 +34,7 @@
 #include "runtime/net/socket.hpp"
 #include "runtime/storage/data_dir_lock.hpp"
 #include "runtime/telemetry/registry.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -94,7 +95,11 @@ net::HostRules host_rules(const config::AgentConfig& config) {
   net::HostRules rules;
   rules.names = config.http_allowed_hosts;
   rules.known_only = !rules.names.empty() || is_loopback(config.addresses.http);
-  rules.advertised = net::host_of(config.advertise.http);
+  rules.advertised = {std::string{net::host_of(config.advertise.http)}};
+  // Whoever verifies identities asks for their keys by the issuer's name.
+  if (const auto issuer = parse_url(config.server.oidc_issuer);
+      config.server.enabled && issuer && !issuer->host.empty())
+    rules.advertised.push_back(issuer->host_name());
   return rules;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/join_address.hpp"
 #include "runtime/config/key_reader.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::config {
 namespace {
@@ -71,6 +72,21 @@ Result<> validate_addresses(const AgentConfig& config) {
 /// Objects that a search may look at, and what it may find.
 constexpr std::int64_t most_searched = 10'000;
 
+/// Third parties compare it with claims and ask below it for keys, so all of it is shown.
+Result<> check_issuer(const std::string& issuer) {
+  if (issuer.empty()) return {};
+  const auto url = NOMAD_TRY(parse_url(issuer));
+  if ((url.scheme != "https" && url.scheme != "http") || url.host_name().empty())
+    return Error{Errc::invalid_argument,
+                 fmt::format("{} is no address; expected one like \"https://nomad.example.com\"",
+                             quote(url.shown()))};
+  if (!url.userinfo.empty() || !url.query.empty() || !url.fragment.empty())
+    return Error{Errc::invalid_argument,
+                 fmt::format("{} has a user, a query or a fragment; expected scheme, host and path",
+                             quote(url.shown()))};
+  return {};
+}
+
 Result<> validate_server(const AgentConfig& config) {
   const auto& server = config.server;
   if (!server.enabled) return {};
@@ -87,6 +103,8 @@ Result<> validate_server(const AgentConfig& config) {
     return wrong("acl_token_gc_threshold: must be longer than 0");
   if (server.raft_multiplier < 0 || server.raft_multiplier > 10)
     return wrong("raft_multiplier: expected 1 to 10");
+  if (const auto issuer = check_issuer(server.oidc_issuer); !issuer)
+    return wrong("oidc_issuer: " + issuer.error().what);
   const auto& algorithm = server.default_scheduler_config.scheduler_algorithm;
   if (algorithm != "binpack" && algorithm != "spread")
     return wrong("default_scheduler_config.scheduler_algorithm: expected binpack or spread");

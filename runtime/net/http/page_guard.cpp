@@ -9,15 +9,14 @@
 namespace nomad::net {
 namespace {
 
-bool is_named(std::string_view host, const HostRules& rules) {
-  return std::ranges::any_of(rules.names,
-                             [host](const auto& name) { return same_header(host, name); });
+bool is_one_of(std::string_view host, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [host](const auto& name) { return same_header(host, name); });
 }
 
 bool is_known(std::string_view host, const HostRules& rules) {
   if (host.empty()) return false;
-  return is_ip_address(host) || same_header(host, "localhost")
-         || same_header(host, rules.advertised) || is_named(host, rules);
+  return is_ip_address(host) || same_header(host, "localhost") || is_one_of(host, rules.advertised)
+         || is_one_of(host, rules.names);
 }
 
 /// Whom Host names; nobody if it is anything but a host, with or without a port.
@@ -68,7 +67,7 @@ std::optional<std::string> refuse_page(const Request& request, const HostRules& 
   const auto origin = only(request, "Origin").value_or("");
   const auto page = authority_of(origin);
   if (!origin.empty() && (page.empty() || !same_header(page, host))) {
-    if (!page.empty() && is_named(host_of(page), rules)) return {};
+    if (!page.empty() && is_one_of(host_of(page), rules.names)) return {};
     return "request origin not allowed: a page of " + quote(origin) + " may not act on "
            + quote(host) + "; add its host to http_allowed_hosts if it may";
   }

@@ -26,9 +26,9 @@ struct HostRules {
   /// requests on under a Host of its own.
   std::vector<std::string> names = {};
 
-  /// The host by which the agent is known to others. It may be this machine's, whose other ports
-  /// serve pages of their own: so it gives no page a right.
-  std::string advertised = {};
+  /// The hosts by which the agent is known to others. One may be this machine's, whose other ports
+  /// serve pages of their own: so they give no page a right.
+  std::vector<std::string> advertised = {};
 };
 
 /// Why a request that comes from its client is refused, in words for an answer of status 403;

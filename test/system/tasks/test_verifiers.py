@@ -103,6 +103,13 @@ class Verifiers(unittest.TestCase):
         self.assertEqual((ISSUER, ["RS256", "EdDSA"]), (found["issuer"], found["id_token_signing_alg_values_supported"]))
         self.assertEqual(ISSUER, claims_of(self.vault)["iss"])
 
+    def test_the_issuers_name_is_known_to_an_agent_on_loopback(self):
+        host = ISSUER.split("/")[2]
+        for name, status in ((host, 200), ("evil.example", 403)):
+            for page in ("jwks.json", "openid-configuration"):
+                answer = self.agent.request("GET", f"/.well-known/{page}", headers={"Host": name})
+                self.assertEqual(status, answer.status, (name, page))
+
     def path_of_pyjwt(self):
         """The PYTHONPATH where it is: "" if it is installed."""
         if subprocess.run([sys.executable, "-c", "import cryptography; from jwt import PyJWKClient"],

@@ -198,6 +198,20 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   config.server.raft_multiplier = 11;
   CHECK(validate(config).error().what == "server.raft_multiplier: expected 1 to 10");
   config.server.raft_multiplier = 1;
+  for (const char* issuer : {"not a url", "javascript:x", "https://", "/path"}) {
+    config.server.oidc_issuer = issuer;
+    CHECK(validate(config).error().what.starts_with("server.oidc_issuer: "));
+  }
+  config.server.oidc_issuer = "javascript:x";
+  CHECK(validate(config).error().what
+        == "server.oidc_issuer: \"javascript:x\" is no address; expected one like "
+           "\"https://nomad.example.com\"");
+  config.server.oidc_issuer = "https://ann:secret@nomad.example";
+  CHECK(validate(config).error().what
+        == "server.oidc_issuer: \"https://ann:xxxxx@nomad.example\" has a user, a query or a "
+           "fragment; expected scheme, host and path");
+  config.server.oidc_issuer = "https://nomad.example:8443/cluster";
+  CHECK(validate(config));
   for (const char* good : {"10.0.0.7", "10.0.0.7:4648", "::1", "[::1]", "[::1]:65535", "a"}) {
     config.server.join.retry_join = {good};
     CHECK(validate(config).has_value());

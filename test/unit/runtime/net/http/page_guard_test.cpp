@@ -93,7 +93,7 @@ TEST_CASE("page_guard: a browser that says nothing of the page may not act by re
 }
 
 TEST_CASE("page_guard: what is advertised names the agent, and lets no page act") {
-  const HostRules rules{.known_only = true, .names = {}, .advertised = "nomad.example"};
+  const HostRules rules{.known_only = true, .names = {}, .advertised = {"nomad.example"}};
   CHECK(takes({{"Host", "nomad.example:4646"}}, true, rules));
   CHECK(takes({{"Host", "nomad.example:4646"}, {"Origin", "http://nomad.example:4646"}}, true,
               rules));
