@@ -3,7 +3,6 @@
 // keys are.
 #include "actors/api/cluster/identity_endpoint.hpp"
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -55,9 +54,11 @@ void append_key(std::string& out, const identity::VerifyingKey& key) {
                      {reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()}));
 }
 
-/// A set without one that will be in it soon would be believed for as long as it may be kept.
-Answer ask_again(const Error& why) {
-  auto answer = Answer::error(why);
+/// A set without one that will be in it soon would be believed for as long as it may be kept. Who
+/// is to open it, and why it does not yet, is nothing for everybody: the server's log says it.
+Answer ask_again() {
+  auto answer = Answer::error(
+      {Errc::unavailable, "a key is being opened; ask again for the whole set in a second"});
   answer.status = net::status::service_unavailable;
   answer.headers
       = {{"Retry-After", fmt::format("{}", seconds_to_open)}, {"Cache-Control", "no-store"}};
@@ -77,7 +78,7 @@ public:
   }
 
   Answer answer() && {
-    if (pending_) return ask_again(*pending_);
+    if (is_pending_) return ask_again();
     auto answer = Answer::json("{\"keys\":[" + list_ + "]}");
     answer.headers
         = is_whole_ && !list_.empty() ? may_be_kept() : net::Headers{{"Cache-Control", "no-store"}};
@@ -93,15 +94,15 @@ private:
     } else if (key.error().code == Errc::corrupt) {
       is_whole_ = false;  // It is not for this server, which could not verify by it either.
     } else {
-      pending_ = key.error();
+      is_pending_ = true;
     }
-    return !pending_;
+    return !is_pending_;
   }
 
   const identity::IssuingKeys& keys_;
   std::string list_;
   bool is_whole_ = true;
-  std::optional<Error> pending_;
+  bool is_pending_ = false;
 };
 
 Answer show_keys(const View& snapshot, const identity::IssuingKeys& keys) {
