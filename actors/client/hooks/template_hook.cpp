@@ -81,6 +81,7 @@ private:
   struct Followed {
     ClusterDataPtr data{};    ///< The newest answer; null: none has come.
     std::uint64_t asked = 0;  ///< The question that is open; 0: none.
+    bool is_refused = false;  ///< The last answer, which was told.
   };
 
   struct Placed {
@@ -304,6 +305,7 @@ private:
     const auto followed = of_question(asked);
     if (followed == followed_.end()) return;
     followed->second.data = data;
+    followed->second.is_refused = false;
     const auto query = followed->first;
     ask(query, followed->second);
     machine_->news(query, now());
@@ -313,6 +315,12 @@ private:
   void not_heard(std::uint64_t asked, const Error& err) {
     const auto followed = of_question(asked);
     if (followed == followed_.end() || err.code == Errc::cancelled) return;
+    if (err.code == Errc::permission_denied) {
+      if (!std::exchange(followed->second.is_refused, true))
+        actions_->task().tell("Template",
+                              fmt::format("{}: {}; asking again", followed->first.name, err.what));
+      return ask(followed->first, followed->second);
+    }
     if (err.code != Errc::unavailable)
       return failed(fmt::format("Template failed: {}: {}", followed->first.name, err.what));
     followed->second.asked = 0;  // Who follows for us began anew.

@@ -175,12 +175,17 @@ private:
     if (delay) {
       topic.busy = true;
       actor::send_self_after(self_, *delay, AskQueryAgain{query, number});
+      // Nobody but an operator can change that, who wants to know. Who hears it goes on following.
+      if (err.code == Errc::permission_denied) tell(std::exchange(topic.waiters, {}), err);
       return;
     }
-    const auto waiters = std::exchange(topic.waiters, {});
+    tell(std::exchange(topic.waiters, {}), {Errc::timeout, err.what});
     topics_.erase(found);
+  }
+
+  static void tell(const std::map<std::uint64_t, Waiter>& waiters, const Error& error) {
     for (const auto& [follower, waiter] : waiters)
-      waiter.promise.deliver(Error{Errc::timeout, err.what});
+      waiter.promise.deliver(error);
   }
 
   WatcherSelf::pointer self_;

@@ -4,7 +4,8 @@
 //
 // Owns:   the newest answers, the questions that are held, the waits after failed ones.
 // Takes:  Follow, answered when there is something else than the follower has, with `timeout` and
-//         the servers' words when the tries of `nomad_retry` are used up, and not before. A
+//         the servers' words when the tries of `nomad_retry` are used up; before that only with
+//         `permission_denied`, after which the watcher goes on asking: follow again. A
 //         follower has one question about the same thing; a newer one takes the older one's place,
 //         which is answered `cancelled`. Unfollow. What nobody follows is forgotten when the
 //         servers answer next.

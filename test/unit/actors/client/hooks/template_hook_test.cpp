@@ -399,6 +399,19 @@ TEST_CASE_FIXTURE(TemplateFixture, "template_hook: servers that are away are ask
   CHECK(is_running());
 }
 
+TEST_CASE_FIXTURE(TemplateFixture, "template_hook: what a task may not read is told once") {
+  data_refusal = Error{Errc::permission_denied, "Permission denied"};
+  run({{.data = port_of_app}});
+  advance(10s);
+  CHECK_FALSE(is_running());
+  const auto told = said("Template");
+  CHECK(std::ranges::count(told, "app: Permission denied; asking again") == 1);
+  data_refusal.reset();
+  set_variable("app", {{"port", "80"}});
+  advance(1min);
+  CHECK(is_running());
+}
+
 TEST_CASE_FIXTURE(TemplateFixture,
                   "template_hook: on restart files are made anew if the job says so") {
   make({{.data = "{{ timestamp }}"}}, true);

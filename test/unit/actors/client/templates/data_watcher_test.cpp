@@ -93,6 +93,22 @@ TEST_CASE_FIXTURE(Watched, "data_watcher: failed questions are asked again, late
   CHECK(news->has_value());
 }
 
+TEST_CASE_FIXTURE(Watched, "data_watcher: a refusal is told, and asking goes on as before") {
+  watch();
+  data_refusal = Error{Errc::permission_denied, "Permission denied"};
+  const auto refused = follow(1);
+  REQUIRE(refused->has_value());
+  CHECK((*refused)->error() == *data_refusal);
+  const auto waits = follow(1);
+  CHECK(data_questions == 1);
+  CHECK_FALSE(waits->has_value());
+  data_refusal.reset();
+  set_variable("app", {{"port", "80"}});
+  advance(1s);
+  REQUIRE(waits->has_value());
+  CHECK((**waits)->data->variable->items.at("port") == "80");
+}
+
 TEST_CASE_FIXTURE(Watched, "data_watcher: when the tries are used up, followers hear why") {
   settings.retry.attempts = 2;
   watch();
