@@ -98,8 +98,13 @@ class SnapshotTest(unittest.TestCase):
         after = [peak_memory(server) for server in (self.follower, self.leader)]
         for was, now in zip(before, after):
             self.assertLess(now - was, 50 * MIB)
-        self.assertEqual(self.leader, self.cluster.leader())
+        self.assertEqual(self.leader, self.cluster.leader(), self.raft_lines())
         self.expect_no_uploads()
+
+    def raft_lines(self):
+        """What the servers' logs have of elections and stalls, for who reads why a leader changed."""
+        return "\n".join(f"{server.name}: {line}" for server in self.servers for line in server.log().splitlines()
+                         if " raft" in line)
 
     def begin_upload(self, size):
         upload = socket.create_connection((self.follower.host, self.follower.http))
