@@ -38,9 +38,16 @@ bool is_page(const net::ClientResponse& response) {
   return response.header("Content-Type").starts_with("text/html");
 }
 
+/// Who was not answered was refused by no agent: no other token helps against a certificate.
+Error unanswered(Error error) {
+  if (error.code == Errc::permission_denied) error.code = Errc::unavailable;
+  return error;
+}
+
 /// What a web server answers without knowing the API is no success, whatever it is an answer to.
 Result<net::ClientResponse> of_agent(Result<net::ClientResponse> response) {
-  if (!response || response->status / 100 != 2 || !is_page(*response)) return response;
+  if (!response) return unanswered(response.error());
+  if (response->status / 100 != 2 || !is_page(*response)) return response;
   return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
 }
 

@@ -131,6 +131,7 @@ class HttpsTest(unittest.TestCase):
         wrong = self.nomadctl("server", "members", NOMAD_CACERT="")
         self.assertEqual(1, wrong.returncode)
         self.assertIn("certificate verify failed", wrong.stderr)
+        self.assertNotIn("NOMAD_TOKEN", wrong.stderr)  # no token helps against a certificate
         self.assertEqual(0, self.nomadctl("server", "members", NOMAD_CACERT="",
                                           NOMAD_SKIP_VERIFY="true").returncode)
         wrong = self.nomadctl("server", "members", NOMAD_TLS_SERVER_NAME="other.example")
