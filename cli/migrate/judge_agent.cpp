@@ -61,6 +61,10 @@ constexpr std::pair<std::string_view, std::string_view> filled_in[] = {
     {"stylesrc", R"(["'self'","'unsafe-inline'"])"},
 };
 
+/// What is true in Nomad unless it is set, and told as it is: here false says something.
+constexpr std::string_view true_by_default[]
+    = {"server.enable_event_broker", "client.no_host_uuid", "telemetry.filter_default"};
+
 /// "retry_interval" and "RetryInterval" as one word.
 std::string folded(std::string_view name) {
   auto word = to_lower(name);
@@ -70,7 +74,8 @@ std::string folded(std::string_view name) {
 
 /// The member that a step of a key's path means, or the list of such; null if it is not told.
 View member_of(const View& block, std::string_view step) {
-  auto wanted = folded(step);
+  const auto as_in_files = folded(step);
+  auto wanted = as_in_files;
   if (const auto* other = std::ranges::find(other_names, wanted,
                                             &std::pair<std::string_view, std::string_view>::first);
       other != std::end(other_names))
@@ -78,15 +83,33 @@ View member_of(const View& block, std::string_view step) {
   View found;
   for (const auto& [name, value] : block.members()) {
     const auto word = folded(name);
-    if (word == wanted || (found.is_null() && word == wanted + 's')) found = value;
+    if (word == wanted || (found.is_null() && (word == wanted + 's' || word == as_in_files)))
+      found = value;
   }
   return found;
 }
 
+/// A block that is there once may be told as a list of one.
+View once(const View& block) {
+  if (block.is_null() || !block.raw()->is_array()) return block;
+  const auto all = block.items();
+  return all.size() == 1 ? all[0] : View{};
+}
+
+/// The block of a plugin; null if the agent has none.
+View plugin_of(const View& config, std::string_view name) {
+  const auto all = config["Plugins"].items();
+  const auto found = std::ranges::find_if(
+      all, [name](const View& plugin) { return plugin["Name"].text() == name; });
+  return found == all.end() ? View{} : *found;
+}
+
 View setting_of(const View& config, std::string_view path) {
-  View at = config;
-  for (const auto step : split(path, '.'))
-    at = member_of(at, step);
+  const auto steps = split(path, '.');
+  const bool is_of_plugin = steps.size() > 2 && steps[0] == "plugin";
+  View at = is_of_plugin ? plugin_of(config, steps[1]) : config;
+  for (std::size_t i = is_of_plugin ? 2 : 0; i < steps.size(); ++i)
+    at = member_of(once(at), steps[i]);
   return at;
 }
 
@@ -112,7 +135,10 @@ bool is_filled_in(std::string_view name, const View& value) {
 /// Whether a value asks for nothing that is not so anyway.
 bool is_idle(const Key& key, const View& value) {
   const auto name = std::string_view{key.path}.substr(key.path.rfind('.') + 1);
-  if (value.is_null() || is_filled_in(name, value) || value.text() == key.idle) return true;
+  if (value.is_null()) return true;
+  if (std::ranges::find(true_by_default, key.path) != std::end(true_by_default))
+    return value.truth();
+  if (is_filled_in(name, value) || value.text() == key.idle) return true;
   if (key.kind == config::Kind::block)  // later releases of Nomad have lists of them
     return value.raw()->is_array() && std::ranges::all_of(value.items(), [name](const View& one) {
              return is_filled_in(name, one);
@@ -122,6 +148,17 @@ bool is_idle(const Key& key, const View& value) {
   const auto told = value.raw()->is_string() ? parse_duration(value.text())
                                              : Result<Nanoseconds>{Nanoseconds{value.number()}};
   return idle && told && *idle == *told;
+}
+
+/// Plugins that are not built in.
+void tell_plugins(const View& config, std::vector<Remark>& remarks) {
+  const auto built_in = config::names_in("plugin");
+  for (const auto& plugin : config["Plugins"].items())
+    if (const auto name = plugin["Name"].text();
+        std::ranges::find(built_in, name) == built_in.end())
+      remarks.push_back(
+          {Verdict::warning,
+           fmt::format("plugin {} is not built in: put it into plugin_dir", quote(name))});
 }
 
 }  // namespace
@@ -138,6 +175,7 @@ std::vector<Remark> judge_agent(const View& self) {
          fmt::format("{} {}: {}", key.path, is_error ? "is not supported yet" : "has no effect yet",
                      key.note)});
   }
+  tell_plugins(config, remarks);
   return remarks;
 }
 

@@ -107,6 +107,33 @@ TEST_CASE("judge: what Nomad fills in by itself is not set") {
   CHECK_FALSE(told_of_agent(R"({"Vaults":[{"Enabled":true}]})").empty());
 }
 
+TEST_CASE("judge: what Nomad has on by itself says something when it is off") {
+  CHECK(told_of_agent(R"({"Server":{"Enabled":true,"EnableEventBroker":true},)"
+                      R"("Client":{"Enabled":true,"NoHostUUID":true},)"
+                      R"("Telemetry":{"FilterDefault":null}})")
+            .empty());
+  CHECK(told_of_agent(R"({"Server":{"Enabled":true,"EnableEventBroker":false},)"
+                      R"("Client":{"Enabled":true,"NoHostUUID":false},)"
+                      R"("Telemetry":{"FilterDefault":false}})")
+        == "warning: server.enable_event_broker has no effect yet: events are always kept\n"
+           "warning: client.no_host_uuid has no effect yet: the id of a node is always random\n"
+           "warning: telemetry.filter_default has no effect yet: all metrics are shown\n");
+}
+
+TEST_CASE("judge: blocks of plugins are looked at by their labels") {
+  CHECK(told_of_agent(R"({"Plugins":[{"Name":"raw_exec","Args":null,"Config":{"enabled":true}},)"
+                      R"({"Name":"docker","Config":{"nvidia_runtime":"nvidia"}}]})")
+            .empty());
+  CHECK(told_of_agent(R"({"Plugins":[{"Name":"docker","Args":null,"Config":{)"
+                      R"("nvidia_runtime":"other","tls":[{"cert":"/a.pem"}]}},)"
+                      R"({"Name":"podman","Args":null,"Config":{"socket_path":"unix:///x"}}]})")
+        == "warning: plugin.docker.config.tls.cert has no effect yet: the engine is asked by its "
+           "Unix socket\n"
+           "warning: plugin.docker.config.nvidia_runtime has no effect yet: plugins of devices say "
+           "themselves what their devices need\n"
+           "warning: plugin \"podman\" is not built in: put it into plugin_dir\n");
+}
+
 TEST_CASE("judge: settings of a server count for servers alone") {
   const std::string said = R"("RejoinAfterLeave":false,"RedundancyZone":"a")";
   CHECK(told_of_agent(R"({"Server":{"Enabled":false,)" + said + "}}").empty());
