@@ -76,6 +76,7 @@ Step step_of(std::string_view kind, std::string ns, std::string name, const List
           .name = std::move(name),
           .act = Act::create,
           .why = to.unread,
+          .refusal = {},
           .path = {},
           .query = {},
           .body = {}};
@@ -116,11 +117,20 @@ void add_named(std::vector<Step>& steps,
   }
 }
 
+/// Those of both clusters.
+Listing namespaces_of(const Cluster& from, const Cluster& to) {
+  auto all = from.namespaces;
+  all.objects.insert(all.objects.end(), to.namespaces.objects.begin(), to.namespaces.objects.end());
+  all.unread += to.namespaces.unread;
+  return all;
+}
+
 void add_variables(std::vector<Step>& steps,
                    const Cluster& from,
                    const Cluster& to,
                    const CopyRules& rules) {
   const Index known{to.variables, "Path"};
+  const auto namespaces = namespaces_of(from, to);
   for (const auto& one : from.variables.objects) {
     const View variable{one};
     auto step
@@ -131,6 +141,7 @@ void add_variables(std::vector<Step>& steps,
            here != nullptr && !items.is_null() && View{*here}["Items"].raw() != nullptr
                && *View{*here}["Items"].raw() == *items.raw(),
            rules);
+    step.refusal = why_no_home(namespaces, step.ns);
     step.path = variable_path(step.name);
     step.query = {{"cas", here == nullptr ? "0" : View{*here}["ModifyIndex"].text()}};
     step.body = JsonObject{{"Namespace", step.ns},

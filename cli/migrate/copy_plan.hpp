@@ -28,7 +28,8 @@ struct Step {
   std::string ns;    ///< "": of none.
   std::string name;
   Act act = Act::skip;
-  std::string why;  ///< Of a skipped one.
+  std::string why;      ///< Of a skipped one.
+  std::string refusal;  ///< Why it would be refused here; "": of that nothing is known.
   std::string path;
   Query query;              ///< Without the namespace.
   boost::json::value body;  ///< May hold secrets: for the request alone.

@@ -94,6 +94,15 @@ std::vector<Remark> judge_policy(const boost::json::value& policy) {
   return {{Verdict::error, read.error().what}};
 }
 
+std::string why_no_home(const Listing& namespaces, std::string_view ns) {
+  if (!namespaces.unread.empty()
+      || std::ranges::any_of(namespaces.objects, [ns](const boost::json::value& one) {
+           return View{one}["Name"].text() == ns;
+         }))
+    return "";
+  return fmt::format("namespace {} does not exist, and variables need one here", quote(ns));
+}
+
 std::vector<Judged> judge(const Cluster& cluster) {
   std::vector<Judged> all;
   if (cluster.agent_unread.empty())
@@ -101,11 +110,17 @@ std::vector<Judged> judge(const Cluster& cluster) {
                    .ns = "",
                    .name = View{cluster.agent}["member"]["Name"].text(),
                    .remarks = judge_agent(View{cluster.agent})});
-  const auto works = [](const auto&) { return std::vector<Remark>{}; };
+  const auto judge_variable = [&cluster](const boost::json::value& variable) {
+    std::vector<Remark> remarks;
+    if (auto why = why_no_home(cluster.namespaces, View{variable}["Namespace"].text());
+        !why.empty())
+      remarks.push_back({Verdict::error, std::move(why)});
+    return remarks;
+  };
   add(all, cluster.namespaces, "namespace", "Name", judge_namespace);
   add(all, cluster.node_pools, "node pool", "Name", judge_node_pool);
   add(all, cluster.policies, "ACL policy", "Name", judge_policy);
-  add(all, cluster.variables, "variable", "Path", works);
+  add(all, cluster.variables, "variable", "Path", judge_variable);
   add(all, cluster.volumes, "CSI volume", "ID", [](const auto&) {
     return std::vector<Remark>{{Verdict::error, "there are no CSI volumes"}};
   });

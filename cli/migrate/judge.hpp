@@ -53,6 +53,9 @@ std::vector<Judged> judge(const Cluster& cluster);
 /// What could not be read, and why: "ACL policies: Unexpected response code: 403 (…)".
 std::vector<std::string> unread_of(const Cluster& cluster);
 
+/// Why a variable of that namespace would be refused; "": it would not.
+std::string why_no_home(const Listing& namespaces, std::string_view ns);
+
 /// A text of several lines as one, safe for terminals.
 std::string without_breaks(std::string_view text);
 

@@ -63,9 +63,11 @@ Outcome carry_out(Step& step, Api& from, Api& to) {
   return outcome;
 }
 
-/// Of a dry run: a job that would be refused.
+/// Of a dry run: a job or variable that would be refused.
 Outcome foreseen(const Step& step) {
-  if (step.kind == "job" && step.act != Act::keep && step.act != Act::skip)
+  const bool is_written = step.act == Act::create || step.act == Act::change;
+  if (is_written && !step.refusal.empty()) return {"would fail", step.refusal, true};
+  if (is_written && step.kind == "job")
     for (const auto& remark : migrate::judge_job(step.body.at("Job")))
       if (remark.verdict == migrate::Verdict::error) return {"would fail", remark.text, true};
   return outcome_of(step, true);

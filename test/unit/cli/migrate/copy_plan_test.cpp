@@ -79,6 +79,19 @@ TEST_CASE("copy: what differs is left alone, unless it is to be overwritten") {
   CHECK(changed.path == "/v1/acl/policy/p");
 }
 
+TEST_CASE("copy: it is foreseen that a variable without a namespace is refused") {
+  const auto step = [](std::string_view ns) {
+    return only_step([ns](Cluster& from, Cluster&) {
+      from.variables.objects = {parsed(R"({"Namespace":"ghost","Path":"a","Items":{"k":"v"}})")};
+      from.namespaces.objects.clear();
+      if (!ns.empty()) from.namespaces.unread = ns;
+    });
+  };
+  CHECK(step("").act == migrate::Act::create);
+  CHECK(step("").refusal == "namespace \"ghost\" does not exist, and variables need one here");
+  CHECK(step("Unexpected response code: 403 (Permission denied)").refusal.empty());
+}
+
 TEST_CASE("copy: policies are left alone where there are no ACLs") {
   const auto step = only_step([](Cluster& from, Cluster& to) {
     from.policies.objects = {parsed(R"({"Name":"p","Rules":"a"})")};

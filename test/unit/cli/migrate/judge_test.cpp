@@ -155,6 +155,16 @@ TEST_CASE("judge: policies, namespaces and node pools") {
         == "warning: NodeIdentityTTL is not known here, and is ignored\n");
 }
 
+TEST_CASE("judge: a variable whose namespace does not exist would be refused") {
+  Cluster cluster;
+  cluster.agent_unread = "no";
+  cluster.variables.objects = {judged_json(R"({"Namespace":"gone","Path":"a"})")};
+  CHECK(told(judge(cluster).at(0).remarks)
+        == "error: namespace \"gone\" does not exist, and variables need one here\n");
+  cluster.namespaces.unread = "Unexpected response code: 500 (no)";
+  CHECK(told(judge(cluster).at(0).remarks).empty());
+}
+
 TEST_CASE("judge: all that was read is judged, and CSI volumes are an error") {
   Cluster cluster;
   cluster.agent = judged_json(R"({"member":{"Name":"s1.global"},"config":{}})");
