@@ -49,6 +49,15 @@ Listing without_children(Listing jobs) {
   return jobs;
 }
 
+void read_scheduler(Api& api, Cluster& cluster) {
+  const auto answer = api.get("/v1/operator/scheduler/configuration");
+  if (!answer)
+    cluster.scheduler_unread = answer.error().what;
+  else if (const auto configuration = View{answer->body}["SchedulerConfig"];
+           !configuration.is_null())
+    cluster.scheduler = *configuration.raw();
+}
+
 }  // namespace
 
 Result<Cluster> read_cluster(Api& api, VariableItems items) {
@@ -66,6 +75,7 @@ Result<Cluster> read_cluster(Api& api, VariableItems items) {
     cluster.policies
         = whole(api, list_of(api, "/v1/acl/policies", Since::ever),
                 [](const View& stub) { return "/v1/acl/policy/" + segment(stub["Name"].text()); });
+  read_scheduler(api, cluster);
   const auto all = [&api](const std::string& path, Since since, const Query& query = {}) {
     api.use_namespace("*");
     return list_of(api, path, since, query);

@@ -17,8 +17,10 @@ struct Listing {
 };
 
 struct Cluster {
-  boost::json::value agent;  ///< /v1/agent/self of the one that was asked.
-  std::string agent_unread;  ///< Why that is not known.
+  boost::json::value agent;      ///< /v1/agent/self of the one that was asked.
+  std::string agent_unread;      ///< Why that is not known.
+  boost::json::value scheduler;  ///< The configuration of its schedulers.
+  std::string scheduler_unread;  ///< Why that is not known.
   Listing namespaces;
   Listing node_pools;
   Listing policies;   ///< None where ACLs are off.

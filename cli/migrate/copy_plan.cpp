@@ -15,6 +15,7 @@
 #include "runtime/object/plan.hpp"
 #include "schema/acl.capnp.h"
 #include "schema/node.capnp.h"
+#include "schema/operator.capnp.h"
 
 namespace nomad::cli::migrate {
 namespace {
@@ -117,6 +118,29 @@ void add_named(std::vector<Step>& steps,
   }
 }
 
+/// What operators settle for good, not what they switch for an hour: `RejectJobRegistration` may
+/// well be on there while its jobs move.
+value settled(const value& configuration) {
+  auto said = said_of<schema::SchedulerConfiguration>(configuration);
+  for (const auto* passing : {"RejectJobRegistration", "PauseEvalBroker"})
+    said.as_object().erase(passing);
+  return said;
+}
+
+void add_scheduler(std::vector<Step>& steps,
+                   const Cluster& from,
+                   const Cluster& to,
+                   const CopyRules& rules) {
+  if (from.scheduler.is_null()) return;
+  auto step = step_of("settings", "", "scheduler", {.objects = {}, .unread = to.scheduler_unread});
+  settle(step, true, settled(from.scheduler) == settled(to.scheduler), rules);
+  step.path = "/v1/operator/scheduler/configuration";
+  step.body = settled(from.scheduler);
+  for (const auto* passing : {"RejectJobRegistration", "PauseEvalBroker"})
+    step.body.as_object()[passing] = View{to.scheduler}[passing].truth();
+  steps.push_back(std::move(step));
+}
+
 /// Those of both clusters.
 Listing namespaces_of(const Cluster& from, const Cluster& to) {
   auto all = from.namespaces;
@@ -209,6 +233,7 @@ void add_jobs(std::vector<Step>& steps,
 
 std::vector<Step> plan_copy(const Cluster& from, const Cluster& to, const CopyRules& rules) {
   std::vector<Step> steps;
+  add_scheduler(steps, from, to, rules);
   add_named<schema::Namespace>(steps, "namespace", from.namespaces, to.namespaces, rules,
                                [](const auto&) { return std::string{"/v1/namespace"}; });
   add_named<schema::NodePool>(steps, "node pool", from.node_pools, to.node_pools, rules,

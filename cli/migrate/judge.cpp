@@ -13,6 +13,7 @@
 #include "runtime/object/plan.hpp"
 #include "schema/acl.capnp.h"
 #include "schema/node.capnp.h"
+#include "schema/operator.capnp.h"
 
 namespace nomad::cli::migrate {
 namespace {
@@ -94,6 +95,10 @@ std::vector<Remark> judge_policy(const boost::json::value& policy) {
   return {{Verdict::error, read.error().what}};
 }
 
+std::vector<Remark> judge_scheduler(const boost::json::value& configuration) {
+  return unknown_names<schema::SchedulerConfiguration>(configuration);
+}
+
 std::string why_no_home(const Listing& namespaces, std::string_view ns) {
   if (!namespaces.unread.empty()
       || std::ranges::any_of(namespaces.objects, [ns](const boost::json::value& one) {
@@ -110,6 +115,11 @@ std::vector<Judged> judge(const Cluster& cluster) {
                    .ns = "",
                    .name = View{cluster.agent}["member"]["Name"].text(),
                    .remarks = judge_agent(View{cluster.agent})});
+  if (!cluster.scheduler.is_null())
+    all.push_back({.kind = "settings",
+                   .ns = "",
+                   .name = "scheduler",
+                   .remarks = judge_scheduler(cluster.scheduler)});
   const auto judge_variable = [&cluster](const boost::json::value& variable) {
     std::vector<Remark> remarks;
     if (auto why = why_no_home(cluster.namespaces, View{variable}["Namespace"].text());
@@ -117,6 +127,8 @@ std::vector<Judged> judge(const Cluster& cluster) {
       remarks.push_back({Verdict::error, std::move(why)});
     return remarks;
   };
+  const Surroundings at{.memory_oversubscription
+                        = View{cluster.scheduler}["MemoryOversubscriptionEnabled"].truth()};
   add(all, cluster.namespaces, "namespace", "Name", judge_namespace);
   add(all, cluster.node_pools, "node pool", "Name", judge_node_pool);
   add(all, cluster.policies, "ACL policy", "Name", judge_policy);
@@ -124,7 +136,8 @@ std::vector<Judged> judge(const Cluster& cluster) {
   add(all, cluster.volumes, "CSI volume", "ID", [](const auto&) {
     return std::vector<Remark>{{Verdict::error, "there are no CSI volumes"}};
   });
-  add(all, cluster.jobs, "job", "ID", judge_job);
+  add(all, cluster.jobs, "job", "ID",
+      [&at](const boost::json::value& job) { return judge_job(job, at); });
   return all;
 }
 
@@ -134,6 +147,7 @@ std::vector<std::string> unread_of(const Cluster& cluster) {
     if (!why.empty()) all.push_back(fmt::format("{}: {}", what, why));
   };
   add_one("agent", cluster.agent_unread);
+  add_one("settings of the scheduler", cluster.scheduler_unread);
   add_one("namespaces", cluster.namespaces.unread);
   add_one("node pools", cluster.node_pools.unread);
   add_one("ACL policies", cluster.policies.unread);

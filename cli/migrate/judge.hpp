@@ -36,8 +36,13 @@ struct Judged {
   Verdict verdict() const;
 };
 
+/// What jobs find in their cluster.
+struct Surroundings {
+  bool memory_oversubscription = false;  ///< Tasks may use more memory than they reserve.
+};
+
 /// A job in the API's form, as `/v1/job/x` answers.
-std::vector<Remark> judge_job(const boost::json::value& job);
+std::vector<Remark> judge_job(const boost::json::value& job, const Surroundings& at = {});
 
 /// The settings that an agent tells by `/v1/agent/self`. A value that Nomad fills in is not told
 /// from one that is set, and counts as not set.
@@ -46,6 +51,7 @@ std::vector<Remark> judge_agent(const View& self);
 std::vector<Remark> judge_namespace(const boost::json::value& ns);
 std::vector<Remark> judge_node_pool(const boost::json::value& pool);
 std::vector<Remark> judge_policy(const boost::json::value& policy);
+std::vector<Remark> judge_scheduler(const boost::json::value& configuration);
 
 /// All that was read, kind by kind.
 std::vector<Judged> judge(const Cluster& cluster);

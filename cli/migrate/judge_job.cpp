@@ -84,13 +84,15 @@ void tell_drivers(const boost::json::value& job, std::vector<Remark>& remarks) {
 
 }  // namespace
 
-std::vector<Remark> judge_job(const boost::json::value& job) {
+std::vector<Remark> judge_job(const boost::json::value& job, const Surroundings& at) {
   if (!job.is_object()) return {{Verdict::error, "it is no JSON object"}};
   auto draft = jobspec::JobDraft::decode(job.get_object());
   if (!draft) return {{Verdict::error, draft.error().what}};
   jobspec::admit(draft->job());
   const auto validation
-      = jobspec::validate(draft->job(), {.job_types = std::nullopt, .providers = std::nullopt});
+      = jobspec::validate(draft->job(), {.memory_oversubscription = at.memory_oversubscription,
+                                         .job_types = std::nullopt,
+                                         .providers = std::nullopt});
   std::vector<Remark> remarks;
   for (const auto& error : validation.errors)
     remarks.push_back({Verdict::error, error});

@@ -68,10 +68,11 @@ class MigrateTest(unittest.TestCase):
     def test_check_tells_what_works_and_what_does_not(self):
         done = self.migrate("check")
         self.assertEqual((1, ""), (done.returncode, done.stderr))
-        table = {line.split("  ")[0]: line.split()[-4:] for line in done.stdout.splitlines()[:7]}
+        table = {line.split("  ")[0]: line.split()[-4:] for line in done.stdout.splitlines()[:8]}
         self.assertEqual(["Works", "Partly", "Warning", "Error"], table["Kind"])
         self.assertEqual(["3", "0", "1", "1"], table["job"])
         self.assertEqual(["2", "0", "0", "0"], table["namespace"])
+        self.assertEqual(["1", "0", "0", "0"], table["settings"])
         self.assertEqual(["2", "0", "0", "1"], table["variable"])
         self.assertEqual(["1", "0", "0", "0"], table["ACL policy"])
         for line in ('job default/vaulted\n  error: group "group", task "task": vault is not supported yet: there is no Vault; keep secrets as Nomad variables\n',
@@ -109,12 +110,19 @@ class MigrateTest(unittest.TestCase):
         done = self.migrate("check")
         self.assertIn("\nNot read: agent: Unexpected response code: 404 (not found)\n", done.stdout)
 
+    def test_settings_of_the_scheduler_come_when_asked_for(self):
+        agent = self.agent.start()
+        self.assertRegex(self.migrate("copy").stdout, "settings +scheduler +left alone +is here, and differs;")
+        self.assertRegex(self.migrate("copy", "-overwrite").stdout, "settings +scheduler +changed")
+        configuration = agent.get("/v1/operator/scheduler/configuration").json["SchedulerConfig"]
+        self.assertEqual((True, False), (configuration["MemoryOversubscriptionEnabled"], configuration["RejectJobRegistration"]))
+
     def test_a_dry_run_changes_nothing(self):
         self.agent.start()
         done = self.migrate("copy", "-dry-run")
         self.assertEqual(1, done.returncode, done)  # for what would be refused
         self.assertIn("would be created", done.stdout)
-        self.assertIn("7 to write, 3 here already, 2 left alone, 2 would fail.\n", done.stdout)
+        self.assertIn("7 to write, 3 here already, 3 left alone, 2 would fail.\n", done.stdout)
         self.assertEqual([], self.agent.get("/v1/jobs?namespace=*").json)
         self.assertEqual([], self.agent.get("/v1/vars?namespace=*").json)
         self.assertEqual(["default"], [one["Name"] for one in self.agent.get("/v1/namespaces").json])
@@ -123,7 +131,7 @@ class MigrateTest(unittest.TestCase):
         agent = self.agent.start()
         done = self.migrate("copy")
         self.assertEqual((1, ""), (done.returncode, done.stderr))
-        self.assertIn("7 written, 3 here already, 2 left alone, 2 failed.\n", done.stdout)
+        self.assertIn("7 written, 3 here already, 3 left alone, 2 failed.\n", done.stdout)
         self.assertIn("\nThe jobs are registered here and stopped. To move them one by one:\n", done.stdout)
         self.assertEqual("team", agent.get("/v1/namespace/dev").json["Meta"]["owner"])
         self.assertEqual({"cards": "2"}, agent.get("/v1/node/pool/gpu").json["Meta"])
@@ -135,7 +143,7 @@ class MigrateTest(unittest.TestCase):
         self.assertEqual('job "web" {}', agent.get("/v1/job/web/submission?version=0").json["Source"])
 
         again = self.migrate("copy")
-        self.assertIn("0 written, 10 here already, 2 left alone, 2 failed.\n", again.stdout)
+        self.assertIn("0 written, 10 here already, 3 left alone, 2 failed.\n", again.stdout)
         self.assertNotIn("one by one", again.stdout)
 
         agent.run("job", "start", "-detach", "web", check=True)
@@ -152,7 +160,7 @@ class MigrateTest(unittest.TestCase):
         agent.run("job", "start", "-detach", "web", check=True)
         task["Config"]["args"] = ["3000"]
         done = self.migrate("copy")
-        self.assertIn("0 written, 9 here already, 3 left alone,", done.stdout)
+        self.assertIn("0 written, 9 here already, 4 left alone,", done.stdout)
         self.assertIn("runs here, as another version", done.stdout)
         self.assertEqual(["2000"], agent.get("/v1/job/web").json["TaskGroups"][0]["Tasks"][0]["Config"]["args"])
 

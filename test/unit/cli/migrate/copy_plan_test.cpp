@@ -79,6 +79,30 @@ TEST_CASE("copy: what differs is left alone, unless it is to be overwritten") {
   CHECK(changed.path == "/v1/acl/policy/p");
 }
 
+TEST_CASE("copy: the scheduler's settings come when asked for, but for what is on for an hour") {
+  const auto set = [](Cluster& from, Cluster& to) {
+    from.scheduler
+        = parsed(R"({"SchedulerAlgorithm":"spread","MemoryOversubscriptionEnabled":true,)"
+                 R"("RejectJobRegistration":true,"CreateIndex":5,"ModifyIndex":9})");
+    to.scheduler = parsed(R"({"SchedulerAlgorithm":"binpack","PauseEvalBroker":true})");
+  };
+  const auto left = only_step(set);
+  CHECK(left.kind == "settings");
+  CHECK(left.act == migrate::Act::skip);
+  CHECK(left.why == "is here, and differs; -overwrite makes it what it is there");
+  const auto changed = only_step(set, {.overwrite = true});
+  CHECK(changed.act == migrate::Act::change);
+  CHECK(changed.path == "/v1/operator/scheduler/configuration");
+  CHECK(changed.body
+        == parsed(R"({"SchedulerAlgorithm":"spread","MemoryOversubscriptionEnabled":true,)"
+                  R"("RejectJobRegistration":false,"PauseEvalBroker":true})"));
+  const auto same = only_step([](Cluster& from, Cluster& to) {
+    from.scheduler = parsed(R"({"SchedulerAlgorithm":"binpack","RejectJobRegistration":true})");
+    to.scheduler = parsed(R"({"SchedulerAlgorithm":"binpack","RejectJobRegistration":false})");
+  });
+  CHECK(same.act == migrate::Act::keep);
+}
+
 TEST_CASE("copy: it is foreseen that a variable without a namespace is refused") {
   const auto step = [](std::string_view ns) {
     return only_step([ns](Cluster& from, Cluster&) {

@@ -155,6 +155,23 @@ TEST_CASE("judge: policies, namespaces and node pools") {
         == "warning: NodeIdentityTTL is not known here, and is ignored\n");
 }
 
+TEST_CASE("judge: whether tasks may use more memory is asked of the jobs' own cluster") {
+  Cluster cluster;
+  cluster.agent_unread = "no";
+  auto job = judged_job();
+  job.at("TaskGroups").at(0).at("Tasks").at(0).at("Resources").as_object()["MemoryMaxMB"] = 128;
+  cluster.jobs.objects = {job};
+  CHECK(told(judge(cluster).at(0).remarks)
+            .starts_with("warning: Memory oversubscription is not enabled; "));
+  cluster.scheduler = judged_json(R"({"MemoryOversubscriptionEnabled":true,"Frobnicate":"x"})");
+  const auto all = judge(cluster);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].kind == "settings");
+  CHECK(all[0].name == "scheduler");
+  CHECK(told(all[0].remarks) == "warning: Frobnicate is not known here, and is ignored\n");
+  CHECK(told(all[1].remarks).empty());
+}
+
 TEST_CASE("judge: a variable whose namespace does not exist would be refused") {
   Cluster cluster;
   cluster.agent_unread = "no";
@@ -163,6 +180,12 @@ TEST_CASE("judge: a variable whose namespace does not exist would be refused") {
         == "error: namespace \"gone\" does not exist, and variables need one here\n");
   cluster.namespaces.unread = "Unexpected response code: 500 (no)";
   CHECK(told(judge(cluster).at(0).remarks).empty());
+}
+
+TEST_CASE("judge: settings that could not be read are told of") {
+  Cluster cluster;
+  cluster.scheduler_unread = "other";
+  CHECK(unread_of(cluster) == std::vector<std::string>{"settings of the scheduler: other"});
 }
 
 TEST_CASE("judge: all that was read is judged, and CSI volumes are an error") {
