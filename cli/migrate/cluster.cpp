@@ -12,17 +12,20 @@ namespace {
 /// Whether every release of Nomad has such things.
 enum class Since : bool { ever, later };
 
-/// A list of the API.
-Listing list_of(Api& api, const std::string& path, Since since, const Query& query = {}) {
-  auto answer = api.get(path, query);
+/// A list as the API answered it.
+Listing listing_of(Result<Answer> answer) {
   Listing listing;
-  const bool is_unknown
-      = since == Since::later && !answer && answer.error().code == Errc::not_found;
-  if (!answer && !is_unknown) listing.unread = answer.error().what;
+  if (!answer) listing.unread = answer.error().what;
   if (!answer || !answer->body.is_array()) return listing;
   for (auto& object : answer->body.get_array())
     listing.objects.push_back(std::move(object));
   return listing;
+}
+
+Listing list_of(Api& api, const std::string& path, Since since, const Query& query = {}) {
+  auto answer = api.get(path, query);
+  if (since == Since::later && !answer && answer.error().code == Errc::not_found) return {};
+  return listing_of(std::move(answer));
 }
 
 /// Each of a list of stubs as it is stored: `path_of` says where. One that has gone meanwhile is
@@ -49,6 +52,13 @@ Listing without_children(Listing jobs) {
   return jobs;
 }
 
+/// Whether lists have everything. Other tokens are answered without what they may not read, and
+/// without a word about it.
+bool is_manager(Api& api) {
+  const auto token = api.get("/v1/acl/token/self");
+  return token && View{token->body}["Type"].text() == "management";
+}
+
 void read_scheduler(Api& api, Cluster& cluster) {
   const auto answer = api.get("/v1/operator/scheduler/configuration");
   if (!answer)
@@ -63,15 +73,19 @@ void read_scheduler(Api& api, Cluster& cluster) {
 Result<Cluster> read_cluster(Api& api, VariableItems items) {
   NOMAD_TRY(api.get("/v1/status/leader"));
   Cluster cluster;
+  // Who may not even read this has no token of the cluster, which is what he should hear.
+  cluster.namespaces = listing_of(NOMAD_TRY(api.get("/v1/namespaces")));
   auto agent = api.get("/v1/agent/self");
   if (agent)
     cluster.agent = std::move(agent->body);
   else
     cluster.agent_unread = agent.error().what;
-  cluster.namespaces = list_of(api, "/v1/namespaces", Since::ever);
   cluster.node_pools = list_of(api, "/v1/node/pools", Since::later);
   const auto acl = View{cluster.agent}["config"]["ACL"]["Enabled"];
-  if (acl.is_null() || acl.truth())
+  const bool is_guarded = acl.is_null() || acl.truth();
+  if (is_guarded && !is_manager(api))
+    cluster.left_out = "it is no management token, and lists come without what it may not read";
+  if (is_guarded)
     cluster.policies
         = whole(api, list_of(api, "/v1/acl/policies", Since::ever),
                 [](const View& stub) { return "/v1/acl/policy/" + segment(stub["Name"].text()); });

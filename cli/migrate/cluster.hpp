@@ -19,6 +19,7 @@ struct Listing {
 struct Cluster {
   boost::json::value agent;      ///< /v1/agent/self of the one that was asked.
   std::string agent_unread;      ///< Why that is not known.
+  std::string left_out;          ///< Why lists may be without some objects; "": they are not.
   boost::json::value scheduler;  ///< The configuration of its schedulers.
   std::string scheduler_unread;  ///< Why that is not known.
   Listing namespaces;
@@ -33,7 +34,8 @@ struct Cluster {
 enum class VariableItems : bool { no, yes };
 
 /// Asks for everything. What the token may not read is told in the listings; an error is that the
-/// cluster can't be asked at all. `api` then is at any namespace.
+/// cluster can't be asked at all, or that the token may not even list namespaces. `api` then is at
+/// any namespace.
 Result<Cluster> read_cluster(Api& api, VariableItems items);
 
 }  // namespace nomad::cli::migrate

@@ -19,9 +19,13 @@ FromFlags::FromFlags(Arguments& arguments) {
   arguments.flag("from-tls-skip-verify", flags.tls_skip_verify, "Believes any certificate of it.");
 }
 
-Result<Cluster> read_from(const CommonFlags& flags, VariableItems items) {
-  auto api = NOMAD_TRY(Api::make(flags));
-  return read_cluster(api, items);
+Result<Cluster> read_from(Api& api, VariableItems items) {
+  auto cluster = read_cluster(api, items);
+  if (cluster || cluster.error().code != Errc::permission_denied) return cluster;
+  // Not the advice that other commands give: NOMAD_TOKEN is of the cluster here.
+  return Error{Errc::rejected, cluster.error().what
+                                   + "\nSet NOMAD_FROM_TOKEN or -from-token to a management token "
+                                     "of the cluster that is moved from."};
 }
 
 }  // namespace nomad::cli::migrate

@@ -14,7 +14,7 @@ struct FromFlags {
   explicit FromFlags(Arguments& arguments);
 };
 
-/// Reads the cluster. Errors begin with its address.
-Result<Cluster> read_from(const CommonFlags& flags, VariableItems items);
+/// Reads the cluster that is moved from.
+Result<Cluster> read_from(Api& api, VariableItems items);
 
 }  // namespace nomad::cli::migrate

@@ -147,6 +147,7 @@ std::vector<std::string> unread_of(const Cluster& cluster) {
     if (!why.empty()) all.push_back(fmt::format("{}: {}", what, why));
   };
   add_one("agent", cluster.agent_unread);
+  add_one("what the token may not read", cluster.left_out);
   add_one("settings of the scheduler", cluster.scheduler_unread);
   add_one("namespaces", cluster.namespaces.unread);
   add_one("node pools", cluster.node_pools.unread);

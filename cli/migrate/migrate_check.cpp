@@ -78,7 +78,7 @@ Result<int> run_migrate_check(const std::vector<std::string>& arguments) {
                     "Tells what of a running Nomad cluster works here, and what does not: its "
                     "jobs, namespaces, node pools, ACL policies, variables, and the settings of "
                     "the agent that is asked. Changes nothing. The exit code is 1 if something "
-                    "would be refused."};
+                    "would be refused or could not be read."};
   CommonFlags common{command};
   const migrate::FromFlags from{command};
   const OutputFlags output{command};
@@ -89,13 +89,14 @@ Result<int> run_migrate_check(const std::vector<std::string>& arguments) {
   if (flags.token.empty()) flags.token = common.token;
   flags.no_color = common.no_color;
   flags.force_color = common.force_color;
+  auto api = NOMAD_TRY(Api::make(flags));
   const auto cluster
-      = NOMAD_TRY(migrate::read_from(flags, migrate::VariableItems::no).within("Error reading"));
+      = NOMAD_TRY(migrate::read_from(api, migrate::VariableItems::no).within("Error reading"));
   const auto all = migrate::judge(cluster);
   const auto unread = migrate::unread_of(cluster);
   const bool is_refused
       = std::ranges::any_of(all, [](const Judged& one) { return one.verdict() == Verdict::error; });
-  const int code = is_refused ? 1 : 0;
+  const int code = is_refused || !unread.empty() ? 1 : 0;
   if (auto printed = output.print(as_json(all, unread))) return *printed == 0 ? code : *printed;
   std::cout << summary(all) << '\n';
   print_remarks(all);

@@ -132,7 +132,7 @@ Result<int> run_migrate_copy(const std::vector<std::string>& arguments) {
   auto& api = *NOMAD_TRY(command.connect());
   auto from = NOMAD_TRY(Api::make(from_flags.flags));
   const auto there = NOMAD_TRY(
-      migrate::read_cluster(from, migrate::VariableItems::yes).within("Error reading -from"));
+      migrate::read_from(from, migrate::VariableItems::yes).within("Error reading -from"));
   const auto here
       = NOMAD_TRY(migrate::read_cluster(api, migrate::VariableItems::yes).within("Error reading"));
   Totals totals;
@@ -143,13 +143,14 @@ Result<int> run_migrate_copy(const std::vector<std::string>& arguments) {
     if (step.act != Act::keep) rows.push_back(row_of(step, outcome));
   }
   if (rows.size() > 1) std::cout << table(rows) << "\n\n";
-  for (const auto& what : migrate::unread_of(there))
+  const auto unread = migrate::unread_of(there);
+  for (const auto& what : unread)
     std::cout << "Not read: " << migrate::without_breaks(what) << '\n';
   std::cout << fmt::format("{} {}, {} here already, {} left alone, {} {}.\n", totals.written,
                            is_dry ? "to write" : "written", totals.kept, totals.left, totals.failed,
                            is_dry ? "would fail" : "failed");
   if (!is_dry && totals.jobs > 0) std::cout << '\n' << next_steps();
-  return totals.failed == 0 ? 0 : 1;
+  return totals.failed == 0 && unread.empty() ? 0 : 1;
 }
 
 }  // namespace nomad::cli

@@ -19,7 +19,8 @@ class Nomad(http.server.BaseHTTPRequestHandler):
     writes = []
 
     def do_GET(self):
-        if self.headers.get("X-Nomad-Token") != TOKEN:
+        # Everybody may ask for the leader.
+        if self.headers.get("X-Nomad-Token") != TOKEN and self.path != "/v1/status/leader":
             return self.reply(403, b"Permission denied")
         found = self.answers.get(self.path.replace("%2A", "*"))
         return self.reply(404, b"not found") if found is None else self.reply(200, json.dumps(found).encode())
@@ -101,14 +102,27 @@ class MigrateTest(unittest.TestCase):
     def test_what_may_not_be_read_is_told(self):
         done = self.migrate("check", token="other")
         self.assertEqual(1, done.returncode)
-        self.assertEqual(["Error reading: Unexpected response code: 403 (Permission denied)"], done.stderr.splitlines()[:1])
+        hint = "Set NOMAD_FROM_TOKEN or -from-token to a management token of the cluster that is moved from."
+        self.assertEqual(["Error reading: Unexpected response code: 403 (Permission denied)", hint], done.stderr.splitlines())
         self.agent.start()
         done = self.migrate("copy", token="other")
         self.assertEqual((1, ""), (done.returncode, done.stdout))
-        self.assertEqual(["Error reading -from: Unexpected response code: 403 (Permission denied)"], done.stderr.splitlines()[:1])
+        self.assertEqual(["Error reading -from: Unexpected response code: 403 (Permission denied)", hint], done.stderr.splitlines())
         del Nomad.answers["/v1/agent/self"]
         done = self.migrate("check")
         self.assertIn("\nNot read: agent: Unexpected response code: 404 (not found)\n", done.stdout)
+
+    def test_a_token_that_is_not_shown_everything_is_told_of(self):
+        Nomad.answers["/v1/acl/token/self"]["Type"] = "client"
+        Nomad.answers["/v1/acl/policies"] = []  # so the real one answers, without a word
+        for path in ("/v1/jobs?namespace=*", "/v1/vars?namespace=*"):
+            Nomad.answers[path] = []
+        done = self.migrate("check")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("\nNot read: what the token may not read: it is no management token, and lists come without what it may not read\n",
+                      done.stdout)
+        self.agent.start()
+        self.assertEqual(1, self.migrate("copy").returncode)
 
     def test_settings_of_the_scheduler_come_when_asked_for(self):
         agent = self.agent.start()

@@ -182,10 +182,13 @@ TEST_CASE("judge: a variable whose namespace does not exist would be refused") {
   CHECK(told(judge(cluster).at(0).remarks).empty());
 }
 
-TEST_CASE("judge: settings that could not be read are told of") {
+TEST_CASE("judge: what lists leave out by themselves is told of") {
   Cluster cluster;
+  cluster.left_out = "why";
   cluster.scheduler_unread = "other";
-  CHECK(unread_of(cluster) == std::vector<std::string>{"settings of the scheduler: other"});
+  CHECK(unread_of(cluster)
+        == std::vector<std::string>{"what the token may not read: why",
+                                    "settings of the scheduler: other"});
 }
 
 TEST_CASE("judge: all that was read is judged, and CSI volumes are an error") {
