@@ -82,7 +82,8 @@ Row row_of(const Step& step, const Outcome& outcome) {
 std::string next_steps() {
   constexpr std::string_view text
       = "The jobs are registered here and stopped. To move them one by one:\n"
-        "  1. {0} job start -namespace=<namespace> <job>, and see it run: {0} why <job>\n"
+        "  1. {0} job start -namespace=<namespace> <job>, and see it run:\n"
+        "     {0} why -namespace=<namespace> <job>\n"
         "  2. let those who call it go to the new address\n"
         "  3. nomad job stop -namespace=<namespace> <job> on the cluster that it came from\n"
         "To move machines one by one:\n"

@@ -147,6 +147,7 @@ class MigrateTest(unittest.TestCase):
         self.assertEqual((1, ""), (done.returncode, done.stderr))
         self.assertIn("7 written, 3 here already, 3 left alone, 2 failed.\n", done.stdout)
         self.assertIn("\nThe jobs are registered here and stopped. To move them one by one:\n", done.stdout)
+        self.assertIn("nomadctl why -namespace=<namespace> <job>\n", done.stdout)
         self.assertEqual("team", agent.get("/v1/namespace/dev").json["Meta"]["owner"])
         self.assertEqual({"cards": "2"}, agent.get("/v1/node/pool/gpu").json["Meta"])
         self.assertEqual({"password": "hidden-in-variable"}, agent.get("/v1/var/nomad/jobs/web").json["Items"])
