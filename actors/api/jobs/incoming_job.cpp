@@ -97,11 +97,13 @@ std::string region_of_job(const Call& call) {
   return region == own ? std::string{} : region;
 }
 
-Object<schema::Job> freeze_job(jobspec::JobDraft& draft) {
+Object<schema::Job> freeze_job(jobspec::JobDraft& draft, const access::Principal& who) {
   jobspec::DraftBlock job = draft.job();
   job.set("SubmitTime", unix_now());
   job.set("ConsulToken", "");
   job.set("VaultToken", "");
+  const auto grant = who.grant();
+  job.set("NomadTokenID", grant && !grant->workload ? grant->accessor : std::string{});
   return draft.freeze();
 }
 

@@ -49,7 +49,8 @@ std::string region_of_job(const Call& call);
 std::vector<std::string> state_errors(const state::Snapshot& snapshot,
                                       const jobspec::DraftBlock& job);
 
-/// The schema object of a valid job. Its submit time is the server's, and its tokens are left out.
-Object<schema::Job> freeze_job(jobspec::JobDraft& draft);
+/// The schema object of a valid job. Its submit time is the server's, its tokens are left out, and
+/// it names the token of `who` submits it by the accessor.
+Object<schema::Job> freeze_job(jobspec::JobDraft& draft, const access::Principal& who);
 
 }  // namespace nomad::api

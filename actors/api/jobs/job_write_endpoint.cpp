@@ -116,7 +116,7 @@ Outcome register_here(Call& call, const JobParts& parts) {
     return bad_request("Eval priority must be between 1 and 100 inclusively");
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   auto source = NOMAD_TRY(take_source(fields, parts.limits.max_source_bytes));
-  request.job = freeze_job(incoming.draft);
+  request.job = freeze_job(incoming.draft, call.asking.who);
   const auto source_bytes = source.submission ? source.submission.size_in_bytes() : 0;
   const auto growth = NOMAD_TRY(call.context->room_for(view(request.job->getNamespace()),
                                                        view(request.job->getId()),
@@ -287,7 +287,7 @@ Outcome plan_here(Call& call, const JobParts& parts) {
   NOMAD_TRY(fields.check());
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
-  const auto job = freeze_job(incoming.draft);
+  const auto job = freeze_job(incoming.draft, call.asking.who);
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
   const auto state = store->snapshot();

@@ -425,6 +425,15 @@ TEST_CASE_FIXTURE(Acls, "acl: who could find nothing in a context that he search
   CHECK(search("all", "") == 200);
 }
 
+TEST_CASE_FIXTURE(Acls, "acl: a job names the token that registered it, by the accessor") {
+  const auto token = make_token(R"({"Type":"management"})");
+  const auto* job = R"({"Job":{"ID":"web","Datacenters":["dc1"],"NomadTokenID":"forged",)"
+                    R"("TaskGroups":[{"Name":"g","Tasks":[{"Name":"t","Driver":"raw_exec",)"
+                    R"("Config":{"command":"/bin/true"}}]}]}})";
+  REQUIRE(ask("PUT", "/v1/jobs", job, text_in(token, "SecretID")).status == 200);
+  CHECK(text_in(manage("GET", "/v1/job/web"), "NomadTokenID") == text_in(token, "AccessorID"));
+}
+
 TEST_CASE_FIXTURE(Acls, "acl: of a bearer the first word is the token") {
   const auto with = [&](const std::string& authorization) {
     net::ClientRequest request{.method = "GET", .target = "/v1/acl/token/self"};
