@@ -99,7 +99,7 @@ private:
     Members out{{"operationId", id_of(method, route.path)},
                 {"tags", array{tag_of(route.path)}},
                 {"parameters", parameters(method, route)},
-                {"responses", responses(row.answer)}};
+                {"responses", responses(row)}};
     if (row.request.form != Form::any)
       out["requestBody"] = Members{{"content", content(row.request)}};
     return out;
@@ -107,11 +107,13 @@ private:
 
   array parameters(std::string_view method, const Route& route) {
     array out;
-    if (route.path.find('*') != route.path.npos)
-      out.push_back(Members{{"name", "id"},
-                            {"in", "path"},
-                            {"required", true},
-                            {"schema", Members{{"type", "string"}}}});
+    const auto path = template_of(route.path);
+    for (const auto step : split(path, '/'))
+      if (step.starts_with('{'))
+        out.push_back(Members{{"name", step.substr(1, step.size() - 2)},
+                              {"in", "path"},
+                              {"required", true},
+                              {"schema", Members{{"type", "string"}}}});
     for (const auto* name : {"region", "pretty"})
       add_query(out, name);
     if (access::is_namespaced(route.capability)) add_query(out, "namespace");
@@ -135,12 +137,28 @@ private:
     out.push_back(std::move(reference));
   }
 
-  Members responses(const Body& answer) {
-    return {{"200", Members{{"description", "OK"}, {"content", content(answer)}}},
-            {"default",
-             Members{{"description", "An error: its text"},
-                     {"content",
-                      Members{{"text/plain", Members{{"schema", Members{{"type", "string"}}}}}}}}}};
+  Members responses(const Row& row) {
+    Members out;
+    switch (row.answer.form) {
+      case Form::nothing:
+        out["200"] = Members{{"description", "OK"}};
+        break;
+      case Form::no_content:
+        out["204"] = Members{{"description", "OK"}};
+        break;
+      case Form::unsupported:
+        out["501"] = Members{{"description", "Nomad Enterprise has it"},
+                             {"content", content({.form = Form::text})}};
+        break;
+      default:
+        out["200"] = Members{{"description", "OK"}, {"content", content(row.answer)}};
+    }
+    if (row.conflict.form != Form::any)
+      out["409"] = Members{{"description", "It was changed meanwhile: as it is"},
+                           {"content", content(row.conflict)}};
+    out["default"] = Members{{"description", "An error: its text"},
+                             {"content", content({.form = Form::text})}};
+    return out;
   }
 
   Members content(const Body& body) {
@@ -151,6 +169,12 @@ private:
         return {{"text/plain", Members{{"schema", Members{{"type", "string"}}}}}};
       case Form::bytes:
         return {{"application/octet-stream", Members{}}};
+      case Form::typed: {
+        Members out;
+        for (const auto type : fields(body.types))
+          out[type] = Members{};
+        return out;
+      }
       default:
         return {{json_type, Members{{"schema", schema(body)}}}};
     }
@@ -189,6 +213,7 @@ private:
 }  // namespace
 
 std::string template_of(std::string_view path) {
+  if (path == "/v1/job/*/tag") return "/v1/job/{id}/versions/{tag}/tag";
   std::string out{path};
   if (const auto star = out.find('*'); star != out.npos) out.replace(star, 1, "{id}");
   return out;

@@ -105,6 +105,32 @@ TEST_CASE("openapi: objects are described as the schema has them") {
            R"({"$ref":"#/components/schemas/Job"}},"required":["Job"]}}})");
 }
 
+TEST_CASE("openapi: what has no body, is of another type or is not here is said so") {
+  const auto all = whole_document();
+  const auto responses = [&](std::string_view path, std::string_view method) {
+    auto found = all.at("paths").at(path).at(method).at("responses").as_object();
+    found.erase("default");
+    return boost::json::serialize(found);
+  };
+  const std::string nothing = R"({"200":{"description":"OK"}})";
+  for (const auto* path : {"/v1/namespace/{id}", "/v1/acl/token/{id}", "/v1/service/{id}"})
+    CHECK(responses(path, "delete") == nothing);
+  for (const auto* path : {"/v1/namespace", "/v1/system/gc", "/v1/client/gc"})
+    CHECK(responses(path, "put") == nothing);
+  CHECK(responses("/v1/operator/license", "get") == R"({"204":{"description":"OK"}})");
+  CHECK(responses("/v1/operator/snapshot", "get")
+        == R"({"200":{"description":"OK","content":{"application/x-gzip":{}}}})");
+  CHECK(responses("/v1/metrics", "get")
+        == R"({"200":{"description":"OK","content":{"application/json":{},"text/plain":{}}}})");
+  CHECK(responses("/v1/recommendations", "get")
+        == R"({"501":{"description":"Nomad Enterprise has it",)"
+           R"("content":{"text/plain":{"schema":{"type":"string"}}}}})");
+  CHECK(
+      responses("/v1/var/{id}", "delete")
+      == R"({"204":{"description":"OK"},"409":{"description":"It was changed meanwhile: as it is",)"
+         R"("content":{"application/json":{"schema":{"$ref":"#/components/schemas/Variable"}}}}})");
+}
+
 TEST_CASE("openapi: parameters are those of the route, and those that all reads have") {
   const auto all = whole_document();
   const auto names = [&](std::string_view path, std::string_view method) {
@@ -122,6 +148,7 @@ TEST_CASE("openapi: parameters are those of the route, and those that all reads 
         == "region pretty namespace index wait stale prefix per_page next_token filter reverse "
            "fields meta ");
   CHECK(names("/v1/openapi.json", "get") == "region pretty ");
+  CHECK(names("/v1/job/{id}/versions/{tag}/tag", "delete") == "id tag region pretty namespace ");
 }
 
 TEST_CASE("openapi: the agent answers it to everybody") {
