@@ -80,6 +80,15 @@ void print_preemptions(const View& plan) {
   std::cout << colored("Preemptions:\n", "yellow") << '\n' << table(rows) << '\n';
 }
 
+/// Which nodes new allocations would come to.
+void print_placements(const View& plan) {
+  Rows rows{{"Task Group", "Node ID", "Node Name", "Allocations"}};
+  for (const auto& [group, nodes] : plan["Placements"].members())
+    for (const auto& node : nodes.items())
+      rows.push_back({group, node["NodeID"].text(), node["NodeName"].text(), node["Count"].text()});
+  if (rows.size() > 1) std::cout << title("Placements:") << '\n' << table(rows) << "\n\n";
+}
+
 /// 1 when the plan would create or destroy something. A job that is as registered never comes to
 /// rest otherwise: one that is periodic, or that waits for capacity.
 int code_of(const View& plan) {
@@ -114,7 +123,8 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   auto& show_diff = parser.flag("diff", "Whether the difference to the stored job is shown.", true);
   auto& policy_override
       = parser.flag("policy-override", "Passes over soft-mandatory policies of admission.");
-  auto& verbose = parser.flag("verbose", "Shows added and deleted parts whole.");
+  auto& verbose = parser.flag(
+      "verbose", "Shows added and deleted parts whole, and the nodes of new allocations.");
   constexpr int broken = 255;  // 1 says that there is something to do
   if (auto code = parser.parse(arguments)) return *code == 0 ? 0 : broken;
   if (parser.positional().size() != 1) {
@@ -143,6 +153,7 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   if (const auto warnings = view["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
   print_preemptions(view);
+  if (verbose) print_placements(view);
   const auto index = view["JobModifyIndex"].number();
   std::cout << fmt::format("{}\nTo submit the job with version verification run:\n\n{}\n\n{}",
                            title(fmt::format("Job Modify Index: {}", index)),

@@ -97,9 +97,12 @@ private:
       auto evals = step.plan->evaluations;
       if (step.plan->completion) evals.push_back(step.plan->completion);
       collect(evals);
-      for (const auto& [node, changes] : step.plan->nodes)
+      for (const auto& [node, changes] : step.plan->nodes) {
         for (const auto& stop : changes.preemptions)
           result_.preempted.push_back(stop.alloc);
+        for (const auto& placement : changes.placements)
+          if (placement.is_new) count(node, *placement.row);
+      }
       PlanResult accepted;
       accepted.made_progress = true;
       accepted.completion_written = static_cast<bool>(step.plan->completion);
@@ -107,6 +110,12 @@ private:
     }
     question_ = steps_ < most_steps ? step.question : nullptr;
     collect(step.evaluations);
+  }
+
+  void count(const std::string& node, AllocView placed) {
+    auto& there = result_.placed[std::string{placed.task_group()}][node];
+    if (const auto known = ahead_.node(node)) there.node_name = view(known->getName());
+    ++there.count;
   }
 
   /// Sorts what the run would write into what `job plan` shows.

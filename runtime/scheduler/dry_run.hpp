@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,11 +18,19 @@
 
 namespace nomad::scheduler {
 
+/// New allocations that come to one node.
+struct PlacedOn {
+  std::string node_name;
+  std::uint64_t count = 0;
+};
+
 struct DryRun {
   Object<schema::Job> stored;          ///< The job as it is; empty if there is none.
   std::uint64_t job_modify_index = 0;  ///< Of `stored`; 0 if there is none.
   std::vector<std::pair<std::string, DesiredUpdates>> desired_updates;  ///< By group.
-  std::vector<state::AllocRef> preempted;                               ///< As they are stored.
+  /// By group, then by the id of the node. What stays where it is has no part in it.
+  std::map<std::string, std::map<std::string, PlacedOn>> placed;
+  std::vector<state::AllocRef> preempted;  ///< As they are stored.
   std::vector<std::pair<std::string, Object<schema::AllocMetric>>> failed_groups;  ///< By group.
   /// What would follow: blocked evaluations, follow-ups, the next step of a rolling update.
   std::vector<Object<schema::Evaluation>> created_evals;

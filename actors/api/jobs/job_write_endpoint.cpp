@@ -153,6 +153,22 @@ void append_preempted(JsonObject& object, const DryRun& planned) {
       [](std::string& to, const state::AllocRef& row) { append_alloc_stub(to, *row); });
 }
 
+/// Which nodes the groups' new allocations come to.
+void append_placements(JsonObject& object, const DryRun& planned) {
+  if (planned.placed.empty()) {
+    object.null("Placements");
+    return;
+  }
+  JsonObject groups{object.raw("Placements")};
+  for (const auto& [group, nodes] : planned.placed)
+    append_json_list(groups.member(group), nodes, [](std::string& to, const auto& node) {
+      JsonObject{to}
+          .text("NodeID", node.first)
+          .text("NodeName", node.second.node_name)
+          .number("Count", node.second.count);
+    });
+}
+
 /// What `job` changes of the stored one, as JSON text.
 Result<std::string> diff_of(const DryRun& planned, const json::object& job) {
   json::value stored;
@@ -208,6 +224,7 @@ Outcome plan_answer(const DryRun& planned,
   }
   object.number("Index", index).number("JobModifyIndex", planned.job_modify_index);
   append_next_launch(object, job);
+  append_placements(object, planned);
   object.text("Warnings", warnings);
   return Answer::json(object.take()).with_index(index);
 }

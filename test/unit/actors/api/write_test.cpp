@@ -249,6 +249,7 @@ TEST_CASE("write: a plan shows what would happen and why not") {
   CHECK(plan.at("FailedTGAllocs").as_object().at("g").as_object().at("NodesEvaluated") == 0);
   CHECK(plan.at("Diff").as_object().at("Type") == "Added");
   CHECK(plan.at("NextPeriodicLaunch").is_null());
+  CHECK(plan.at("Placements").is_null());
   CHECK(plan.at("CreatedEvals").as_array().size() == 1);  // blocked: there is no node
   CHECK(fixture.state().job_status("web") == "absent");
   CHECK(fixture.refusal("PUT", "/v1/job/web/plan", "{\"Job\":{}}")

@@ -136,6 +136,18 @@ TEST_CASE_FIXTURE(Planned, "job plan: the next launch by the clock is shown, in 
   CHECK(plan(R"(,"ParameterizedJob":{"Payload":"optional"})") == std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Planned, "job plan: the nodes of new allocations are shown with -verbose") {
+  answer("PUT /v1/job/web/plan",
+         R"({"JobModifyIndex":17,"Annotations":null,"FailedTGAllocs":null,"Placements":{)"
+         R"("g":[{"NodeID":"n1","NodeName":"alpha","Count":3}]}})");
+  CHECK(run(run_job_plan, {"-var=image=a", file.string()}) == 0);
+  CHECK(out.find("alpha") == std::string::npos);
+  CHECK(run(run_job_plan, {"-verbose", "-var=image=a", file.string()}) == 0);
+  CHECK(out.find("Placements:\nTask Group  Node ID  Node Name  Allocations\n"
+                 "g           n1       alpha      3\n")
+        != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Planned, "job validate: asks in the namespace that the file names") {
   std::ofstream{file} << R"({"ID":"web","Namespace":"dev","Region":"eu"})";
   answer("PUT /v1/validate/job", "{}");

@@ -17,6 +17,10 @@ TEST_CASE_FIXTURE(Harness, "the plan of a new job") {
   CHECK(run->desired_updates[0].second.place == 10);
   REQUIRE(run->failed_groups.size() == 1);
   CHECK(run->failed_groups[0].first == "api");
+  REQUIRE(run->placed.at("api").size() == 1);
+  const auto& [node, there] = *run->placed.at("api").begin();
+  CHECK(there.node_name == state().node(node)->getName());
+  CHECK(there.count + run->failed_groups[0].second->getCoalescedFailures() + 1 == 10);
   REQUIRE(run->created_evals.size() == 1);
   CHECK(run->created_evals[0]->getStatus() == schema::EvalStatus::BLOCKED);
   CHECK_FALSE(state().job("default", "web"));
@@ -32,6 +36,7 @@ TEST_CASE_FIXTURE(Harness, "an unchanged job plans nothing, a changed one its up
   CHECK(same->job_modify_index == state().job("default", "web")->getJobModifyIndex());
   CHECK(same->desired_updates[0].second.ignore == 2);
   CHECK(same->desired_updates[0].second.place == 0);
+  CHECK(same->placed.empty());
   const auto changed = make_job(
       3, [](schema::Job::Builder job) { job.getTaskGroups()[0].getTasks()[0].setUser("nobody"); });
   const auto run = dry_run(state(), changed, true, now, 1);
