@@ -1,9 +1,10 @@
 // The small parts that all pages are made of.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { said, type ApiError } from "../store/api.ts";
+import { clockAhead, said, type ApiError } from "../store/api.ts";
 import type { Data } from "../store/data.ts";
 import { ago } from "../pure/units.ts";
+import { shortened, visible } from "./visible.ts";
 import { arrows, directionOf, nextSort, sortedBy } from "../pure/sorting.ts";
 import { exactly } from "../shell/preferences.ts";
 import { place, setParameter } from "../shell/router.ts";
@@ -11,14 +12,14 @@ import { signal } from "@preact/signals";
 
 /** The heading of the page, which is its title, too. */
 export function Heading({ children, title, back }: { children: ComponentChildren; title: string; back?: { href: string; text: string } }): JSX.Element {
-  useEffect(() => { document.title = `${title} - Nomad`; }, [title]);
+  useEffect(() => { document.title = `${visible(title)} - Nomad`; }, [title]);
   return <div class="heading">
     {back ? <p class="crumb"><a href={back.href}>{back.text}</a></p> : null}
     <h1 tabIndex={-1}>{children}</h1>
   </div>;
 }
 
-const good = new Set(["running", "ready", "complete", "successful", "alive", "eligible", "passing", "success", "healthy", "allowed", "stable"]);
+const good = new Set(["running", "ready", "complete", "successful", "alive", "eligible", "passing", "success", "healthy", "allowed", "stable", "chosen"]);
 const bad = new Set(["failed", "down", "lost", "critical", "failing", "failure", "unhealthy", "disconnected", "refused"]);
 const waiting = new Set(["pending", "blocked", "draining", "initializing", "paused", "unknown", "ineligible", "starting"]);
 
@@ -71,6 +72,11 @@ export interface Column<Row> {
   by?: (row: Row) => string | number;
 }
 
+/** A text of others may be a megabyte; nobody reads that in a table. */
+function bounded(inside: ComponentChildren): ComponentChildren {
+  return typeof inside === "string" ? shortened(inside) : inside;
+}
+
 /** A table of few rows. What it is sorted by stands in the address with `inAddress`, where the page is about it. */
 export function Table<Row>({ name, columns, rows, keyOf, inAddress = false }: { name: string; columns: Column<Row>[]; rows: readonly Row[]; keyOf: (row: Row) => string; inAddress?: boolean }): JSX.Element {
   const [own, setOwn] = useState("");
@@ -79,19 +85,21 @@ export function Table<Row>({ name, columns, rows, keyOf, inAddress = false }: { 
   return <div class="scroll" tabIndex={0} role="region" aria-label={`${name} table`}><table aria-label={name}>
     <thead><tr>{columns.map((column) => <th scope="col" class={column.isNumber ? "number" : undefined} aria-sort={column.by ? directionOf(sort, column.name) : undefined}>
       {column.by ? <button type="button" class="plain sorter" onClick={() => choose(nextSort(sort, column.name))}>{column.name}<span aria-hidden="true">{arrows[directionOf(sort, column.name)]}</span></button> : column.name}</th>)}</tr></thead>
-    <tbody>{sortedBy(rows, columns.find((one) => one.name === sort.replace(/^-/, ""))?.by, sort.startsWith("-")).map((row) => <tr key={keyOf(row)} data-row="">{columns.map((column) => <td class={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>)}</tr>)}</tbody>
+    <tbody>{sortedBy(rows, columns.find((one) => one.name === sort.replace(/^-/, ""))?.by, sort.startsWith("-")).map((row) => <tr key={keyOf(row)} data-row="">{columns.map((column) => <td class={column.isNumber ? "number" : undefined}>{bounded(column.cell(row))}</td>)}</tr>)}</tbody>
   </table></div>;
 }
 
 /** Names and values. */
 export function Facts({ rows, label }: { rows: [string, ComponentChildren][]; label: string }): JSX.Element {
   return <dl class="facts" aria-label={label}>{rows.filter(([, value]) => value !== undefined && value !== "" && value !== null)
-    .map(([name, value]) => <div><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+    .map(([name, value]) => <div><dt>{shortened(name, 200)}</dt><dd>{bounded(value)}</dd></div>)}</dl>;
 }
 
-/** The time of the page, which ages count from. */
+/** The time of the page, by the agent's clock, which ages count from. */
 export const now = signal(Date.now());
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1_000);
+const tick = (): void => { now.value = Date.now() + clockAhead.peek(); };
+setInterval(() => { if (!document.hidden) tick(); }, 1_000);
+clockAhead.subscribe(tick);
 
 export function Ago({ at }: { at: number }): JSX.Element | null {
   if (!at) return null;
@@ -104,8 +112,9 @@ export function SearchBox({ label, value, onChange }: { label: string; value: st
 }
 
 /** A button that acts on the agent: says while it does, and what became of it. */
-export function ActionButton({ children, act, done, failed, kind, disabled, why, label }: {
+export function ActionButton({ children, act, done, failed, kind, disabled, why, label, isPressed }: {
   children: ComponentChildren; act: () => Promise<unknown>; done?: string | undefined; kind?: "danger" | "main" | "plain link"; disabled?: boolean | undefined; why?: string | undefined; label?: string;
+  isPressed?: boolean;  // of a button that turns something on and off
   /** Says what went wrong, where that is to be said elsewhere than at the foot of the page. */
   failed?: (text: string) => void;
 }): JSX.Element {
@@ -122,7 +131,7 @@ export function ActionButton({ children, act, done, failed, kind, disabled, why,
       setBusy(false);
     }
   };
-  return <button type="button" class={kind} disabled={disabled || isBusy} title={why} aria-label={label} aria-busy={isBusy} onClick={() => void run()}>{children}</button>;
+  return <button type="button" class={kind} disabled={disabled || isBusy} title={why} aria-label={label} aria-busy={isBusy} aria-pressed={isPressed} onClick={() => void run()}>{children}</button>;
 }
 
 export interface Notice {

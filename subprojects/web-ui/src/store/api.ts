@@ -15,6 +15,18 @@ function chosen(): string {
   }
 }
 
+/** How far the agent's clock is ahead of the browser's, in milliseconds: ages count by the agent's. Less than what a clock may be off is nothing. */
+export const clockAhead = signal(0);
+const clocks_differ = 30_000;
+
+function noteClock(answer: Response, asked: number): void {
+  const said = Date.parse(answer.headers.get("Date") ?? "");
+  const ahead = said - (asked + Date.now()) / 2;
+  if (Number.isNaN(said) || Date.now() - asked > clocks_differ / 2) return;
+  if (Math.abs(ahead) < clocks_differ) clockAhead.value = 0;
+  else if (Math.abs(ahead - clockAhead.value) > clocks_differ) clockAhead.value = ahead;
+}
+
 export class ApiError extends Error {
   constructor(readonly status: number, text: string) {
     super(text.trim() || `The agent answered with status ${status}`);
@@ -43,6 +55,7 @@ export function headers(): Record<string, string> {
 
 export async function request(method: string, path: string, query: Query = {}, body?: unknown, signal?: AbortSignal): Promise<Response> {
   let answer: Response;
+  const asked = Date.now();
   try {
     answer = await fetch(url(path, query), {
       method, headers: headers(), credentials: "omit", cache: "no-store", signal: signal ?? null,
@@ -52,6 +65,7 @@ export async function request(method: string, path: string, query: Query = {}, b
     if (signal?.aborted) throw wrong;
     throw new ApiError(0, "The agent cannot be reached");
   }
+  noteClock(answer, asked);
   if (!answer.ok) throw new ApiError(answer.status, await answer.text());
   return answer;
 }
