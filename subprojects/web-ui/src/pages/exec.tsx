@@ -52,8 +52,14 @@ function connectTask(screen: Screen, alloc: string, task: string, command: strin
     opened();
   };
   socket.onmessage = (message) => {
-    const frame = JSON.parse(String(message.data)) as Frame;
-    for (const output of [frame.stdout, frame.stderr]) if (output?.data) screen.terminal.write(decode(output.data));
+    let frame: Frame;
+    try {
+      frame = JSON.parse(String(message.data)) as Frame;
+      for (const output of [frame.stdout, frame.stderr]) if (output?.data) screen.terminal.write(decode(output.data));
+    } catch {
+      how = "What the agent sends is cut off";
+      return socket.close();
+    }
     if (frame.exited) how = `The command ended with exit code ${frame.result?.exit_code ?? 0}`;
   };
   socket.onclose = (event) => {

@@ -18,6 +18,18 @@ test("only the newest are kept, under their numbers", () => {
   assert.equal(lines.line(lines.begin), String(lines.begin));
 });
 
+test("of long lines fewer are kept", () => {
+  const lines = new LogLines(100, 1_000);
+  lines.search("7");
+  for (let number = 0; number < 30; number += 1) lines.add(`${String(number).padStart(100, "-")}\n`);
+  assert.ok(lines.end - lines.begin <= 11);
+  assert.equal(lines.line(29).slice(-2), "29");
+  assert.deepEqual(lines.found, [27]);
+  lines.clear();
+  lines.add("short\n");
+  assert.equal(lines.line(0), "short");
+});
+
 test("a search finds what is there and what comes", () => {
   const lines = new LogLines();
   lines.add("one\n\x1b[31mTwo\x1b[0m\n");

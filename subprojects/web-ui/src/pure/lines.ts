@@ -13,7 +13,9 @@ export class LogLines {
   private hits: number[] = [];
   private wanted: RegExp | null = null;
 
-  constructor(private readonly most = 100_000) {}
+  private size = 0;                    // characters of the lines
+
+  constructor(private readonly most = 100_000, private readonly mostCharacters = 50_000_000) {}
 
   get begin(): number {
     return this.first;
@@ -60,10 +62,18 @@ export class LogLines {
     for (const line of parts) {
       this.lines.push(line.endsWith("\r") ? line.slice(0, -1) : line);
       this.labels.push(label);
+      this.size += line.length;
       this.check(this.first + this.lines.length - 1);
     }
-    const over = this.lines.length - this.most;
-    if (over <= this.most / 10) return;
+    this.bound();
+  }
+
+  /** Lets the oldest go, a tenth at once, where there are too many, or where they are too long. */
+  private bound(): void {
+    const isOver = this.lines.length > this.most * 1.1 || this.size > this.mostCharacters * 1.1;
+    if (!isOver) return;
+    let over = 0;
+    for (; over < this.lines.length - 1 && (this.lines.length - over > this.most || this.size > this.mostCharacters); over += 1) this.size -= this.lines[over]?.length ?? 0;
     this.lines.splice(0, over);
     this.labels.splice(0, over);
     this.first += over;
@@ -75,6 +85,7 @@ export class LogLines {
     const left = this.lines.map((_, at) => at).filter((at) => !isOf(this.labels[at] ?? ""));
     this.lines = left.map((at) => this.lines[at] ?? "");
     this.labels = left.map((at) => this.labels[at] ?? "");
+    this.size = this.lines.reduce((sum, line) => sum + line.length, 0);
     for (const label of [...this.rests.keys()]) if (isOf(label)) this.rests.delete(label);
     if (left.length === 0) this.first = 0;
     this.findAll();
