@@ -1,10 +1,12 @@
 // The start: signs in by a one-time token if the address has one, connects, and draws. Links to pages are followed here.
-import { render } from "preact";
+import { options, render } from "preact";
 import { announce } from "./parts/parts.tsx";
+import { visible, visibleChildren } from "./parts/visible.ts";
 import { send, said } from "./store/api.ts";
 import { connect, useToken } from "./store/live.ts";
 import { listenToKeys } from "./shell/keys.ts";
 import { Layout } from "./shell/layout.tsx";
+import { listenForFailures } from "./shell/notify.ts";
 import { go, inRegion, place, setParameter } from "./shell/router.ts";
 
 function isOurs(anchor: HTMLAnchorElement): boolean {
@@ -33,6 +35,19 @@ function followLinks(): void {
   });
 }
 
+/** Whoever wrote it: of no text on a page is the direction turned round. */
+function showMarks(): void {
+  const before = options.vnode;
+  options.vnode = (vnode) => {
+    if (typeof vnode.type === "string") {
+      const props = vnode.props as { children?: unknown; title?: unknown };
+      if (props.children !== undefined) props.children = visibleChildren(props.children);
+      if (typeof props.title === "string") props.title = visible(props.title);
+    }
+    before?.(vnode);
+  };
+}
+
 /** ?ott=…: the secret counts once and leaves the address before anything else. */
 async function exchangeOneTimeToken(): Promise<void> {
   const secret = place.value.query.get("ott");
@@ -51,7 +66,9 @@ async function start(): Promise<void> {
   if (place.value.path.length === 0) go(`/ui/jobs${location.search}`, true);
   connect(document.body.dataset["worker"] ?? "");
   await exchangeOneTimeToken();
+  showMarks();
   followLinks();
+  listenForFailures();
   listenToKeys();
   const app = document.getElementById("app");
   if (app) render(<Layout />, app);

@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { ActionButton, Check, Confirm, Status, TextField } from "../parts/parts.tsx";
 import { go, jobLink, place, setParameter } from "../shell/router.ts";
-import { send, word } from "../store/api.ts";
+import { follow, isFollowed, unfollow, whyNoNotifications } from "../shell/notify.ts";
+import { region, send, word } from "../store/api.ts";
 import { useWhyNot } from "../store/may.ts";
 import type { JobProps } from "./job.tsx";
 import { restartJob, startJob } from "./job_deeds.ts";
@@ -24,14 +25,16 @@ export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Ele
     <Status value={job.Status} label="Job status" />
     <ObjectTools id={id} shown="" command={commandOf("job status", id, ns)} raw={job} />
     <span>{job.Type}</span><span>priority {job.Priority}</span><span>namespace {ns}</span><span>version {job.Version}</span>
-    <span class="grow" />
-    {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => startJob(path, ns)}>Start</ActionButton>
-      : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
-    {isStopped || hasChildren ? null : <button type="button" disabled={cannotRestart !== undefined} title={cannotRestart} onClick={() => setAsks("restart")}>Restart</button>}
-    <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
-    {job.Periodic ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
-    {job.ParameterizedJob && !job.Stop ? <button type="button" class="main" disabled={cannotDispatch !== undefined} title={cannotDispatch} onClick={() => setAsks("dispatch")}>Dispatch</button> : null}
-    {isStopped ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
+    <span class="deeds">
+      {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => startJob(path, ns)}>Start</ActionButton>
+        : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
+      {isStopped || hasChildren ? null : <button type="button" disabled={cannotRestart !== undefined} title={cannotRestart} onClick={() => setAsks("restart")}>Restart</button>}
+      <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
+      {job.Periodic ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
+      {job.ParameterizedJob && !job.Stop ? <button type="button" class="main" disabled={cannotDispatch !== undefined} title={cannotDispatch} onClick={() => setAsks("dispatch")}>Dispatch</button> : null}
+      {isStopped ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
+      <Notify id={id} ns={ns} />
+    </span>
     <Confirm name="Stop job" button="Stop job" kind="danger" isOpen={asks === "stop"} close={close} done={`Job ${id} is stopped`}
       act={async () => { await send("DELETE", path, { namespace: ns, purge: purges ? "true" : undefined }); if (purges) go("/ui/jobs"); }}>
       <p>All allocations of {id} are stopped. The job stays and can be started again.</p>
@@ -44,6 +47,15 @@ export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Ele
     <RestartDialog isOpen={asks === "restart"} close={close} path={path} ns={ns} id={id} />
     {job.ParameterizedJob ? <DispatchDialog isOpen={asks === "dispatch"} close={close} path={path} ns={ns} wants={job.ParameterizedJob} /> : null}
   </div>;
+}
+
+/** Whether this browser says so when something of the job fails. */
+function Notify({ id, ns }: { id: string; ns: string }): JSX.Element {
+  const isOn = isFollowed(id, ns);
+  const why = isOn ? undefined : whyNoNotifications();
+  const act = (): Promise<void> => (isOn ? Promise.resolve(unfollow({ id, ns, region: region.value })) : follow(id, ns));
+  return <ActionButton isPressed={isOn} disabled={why !== undefined} why={why ?? "A notification of this browser when a deployment or an allocation fails, while a page of this agent is open"} act={act}
+    done={isOn ? `No notifications of ${id} any more` : `This browser says so when something of ${id} fails, while a page of this agent is open`}>Notify me</ActionButton>;
 }
 
 function RestartDialog({ isOpen, close, path, ns, id }: { isOpen: boolean; close: () => void; path: string; ns: string; id: string }): JSX.Element {

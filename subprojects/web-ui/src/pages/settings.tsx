@@ -1,14 +1,16 @@
 // Signing in and out, and what the user has chosen.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ActionButton, Check, Choice, Facts, Heading, Panel, Status, TextField, announce, now } from "../parts/parts.tsx";
-import { get, request, said, send, token } from "../store/api.ts";
+import { ActionButton, Check, Choice, Facts, Heading, Panel, Status, Table, TextField, announce, now } from "../parts/parts.tsx";
+import { clockAhead, get, request, said, send, token } from "../store/api.ts";
 import { useData } from "../store/data.ts";
-import { isKept, useToken } from "../store/live.ts";
+import { duration } from "../pure/units.ts";
+import { isKept, polls, useToken } from "../store/live.ts";
 import { useEnforced, useWhyNot } from "../store/may.ts";
 import { key_help } from "../shell/keys.ts";
 import { chooseDensity, chooseZone, density, exactly, zone, type Density, type Zone } from "../shell/preferences.ts";
-import { go, place } from "../shell/router.ts";
+import { followed, unfollow, whyNoNotifications, type Followed } from "../shell/notify.ts";
+import { go, jobLink, place } from "../shell/router.ts";
 import { chooseTheme, theme, type Theme } from "../shell/theme.ts";
 
 interface Token {
@@ -166,6 +168,17 @@ function MayI(): JSX.Element {
 const asked_often = ["list-jobs", "read-job", "submit-job", "dispatch-job", "scale-job", "read-logs", "read-fs", "alloc-lifecycle", "alloc-exec", "variables-list", "node-read", "node-write",
   "quota-read", "agent-read", "agent-write", "operator-read", "operator-write", "management"];
 
+/** Of which jobs this browser says when something fails. */
+function Notifications(): JSX.Element {
+  const why = whyNoNotifications();
+  return <section class="panel"><h2>Notifications</h2>
+    {why ? <p class="warning">{why}.</p> : polls.value ? <p class="warning">The token may read no events, and without them nothing is known of failures.</p> : null}
+    {followed.value.length === 0 ? <p class="faint">Of no job. “Notify me” on a job's page has this browser say so when a deployment or an allocation of it fails, while a page of this agent is open.</p>
+      : <Table name="Jobs with notifications" rows={followed.value} keyOf={(one) => `${one.region} ${one.ns} ${one.id}`} columns={[
+        { name: "Job", cell: (one) => <a href={jobLink(one.id, one.ns)}>{one.id}</a> }, { name: "Namespace", cell: (one) => one.ns }, ...(followed.value.some((one) => one.region !== "") ? [{ name: "Region", cell: (one: Followed) => one.region }] : []),
+        { name: "", cell: (one) => <button type="button" class="plain link" aria-label={`No notifications of ${one.id}`} onClick={() => unfollow(one)}>none of it</button> }]} />}</section>;
+}
+
 export function SettingsPage(): JSX.Element {
   const isEnforced = useEnforced();
   const cannotCollect = useWhyNot("management");
@@ -175,8 +188,10 @@ export function SettingsPage(): JSX.Element {
       <Choice label="Theme" value={theme.value} options={[["system", "as the system"], "light", "dark"]} onChange={(to) => chooseTheme(to as Theme)} />
       <Choice label="Density of lists" value={density.value} options={["comfortable", "compact"]} onChange={(to) => chooseDensity(to as Density)} />
       <Choice label="Time zone" value={zone.value} options={[["browser", `the browser's: ${Intl.DateTimeFormat().resolvedOptions().timeZone}`], "UTC"]} onChange={(to) => chooseZone(to as Zone)} /></div>
-      <p class="faint">This browser keeps it. Times such as {exactly(now.value)} are in this zone.</p></section>
+      <p class="faint">This browser keeps it. Times such as {exactly(now.value)} are in this zone.</p>
+      {clockAhead.value === 0 ? null : <p class="warning">This browser's clock is {duration(60 * Math.round(Math.abs(clockAhead.value) / 60_000))} {clockAhead.value > 0 ? "behind" : "ahead of"} the agent's: ages count by the agent's.</p>}</section>
     <section class="panel"><h2>Access</h2>{isEnforced === false ? <p>This agent has no access control: everybody may do everything.</p> : <><p>{token.value === "" ? "Not signed in." : "Signed in."} <a href="/ui/settings/tokens">Sign in or out</a></p><MayI /></>}</section>
+    <Notifications />
     <Panel title="Agent" data={self} needs="agent read">{({ config }) => <><Facts label="The agent" rows={[["Name", config.NodeName], ["Region", config.Region], ["Datacenter", config.Datacenter], ["API", config.Version?.Version], ["Build", config.Version?.VersionMetadata]]} />
       <ActionButton disabled={cannotCollect !== undefined} why={cannotCollect} done="Garbage is collected" act={() => request("PUT", "/v1/system/gc")}>Collect garbage</ActionButton></>}</Panel>
     <section class="panel"><h2>Keys</h2><dl class="facts">{key_help.map(([key, what]) => <div><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl></section>

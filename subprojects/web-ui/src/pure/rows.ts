@@ -1,6 +1,6 @@
 // What pages need of an event: which object it is about, and what lists show of it. Made where events are read, so that no whole
 // object comes to a page.
-import type { Allocation, AllocStub, Evaluation, Metrics } from "../pages/job_types.ts";
+import type { Allocation, AllocStub, Deployment, Evaluation, Metrics } from "../pages/job_types.ts";
 import type { Node, NodeStub } from "../pages/node_types.ts";
 
 /** As the agent tells it. */
@@ -20,6 +20,8 @@ export interface AllocRow extends AllocStub {
   memory: number;  // MiB
 }
 
+export type DeploymentRow = Pick<Deployment, "ID" | "JobID" | "JobVersion" | "Status" | "StatusDescription">;
+
 export interface Happened {
   topic: string;
   type: string;
@@ -28,7 +30,7 @@ export interface Happened {
   index: number;
   job: string;   // that it is about; empty if about none
   node: string;
-  row: AllocRow | NodeStub | Evaluation | null;  // null: the event did not show the object
+  row: AllocRow | NodeStub | Evaluation | DeploymentRow | null;  // null: the event did not show the object
 }
 
 type Resources = Allocation["AllocatedResources"];
@@ -67,10 +69,15 @@ function evalRowOf(one: Evaluation): Evaluation {
     CreateTime: one.CreateTime, ModifyTime: one.ModifyTime, CreateIndex: one.CreateIndex };
 }
 
+function deploymentRowOf({ ID, JobID, JobVersion, Status, StatusDescription }: Deployment): DeploymentRow {
+  return { ID, JobID, JobVersion, Status, StatusDescription };
+}
+
 export function happenedOf(event: RawEvent): Happened {
   const object = (event.Payload?.[event.Topic] ?? null) as Record<string, unknown> | null;
   const row = object === null ? null : event.Topic === "Allocation" ? allocRowOf(object as unknown as Allocation)
-    : event.Topic === "Node" ? nodeRowOf(object as unknown as Node) : event.Topic === "Evaluation" ? evalRowOf(object as unknown as Evaluation) : null;
+    : event.Topic === "Node" ? nodeRowOf(object as unknown as Node) : event.Topic === "Evaluation" ? evalRowOf(object as unknown as Evaluation)
+    : event.Topic === "Deployment" ? deploymentRowOf(object as unknown as Deployment) : null;
   const named = (member: string): string => (typeof object?.[member] === "string" ? (object[member] as string) : "");
   return { topic: event.Topic, type: event.Type, key: event.Key, ns: event.Namespace, index: event.Index,
     job: event.Topic === "Job" ? event.Key : named("JobID"), node: event.Topic === "Node" ? event.Key : named("NodeID"), row };

@@ -11,6 +11,7 @@ export const lastHeard = signal(Date.now());
 
 type Listener = (events: Happened[] | "stale") => void;
 const listeners = new Set<Listener>();
+const hearers: ((events: Happened[]) => void)[] = [];
 const most_waiting = 10_000;  // of a hidden page; beyond, it reads again
 const waiting = new Newest();
 let isStale = false;
@@ -21,6 +22,11 @@ let ask: (asked: Asked) => void = () => undefined;
 export function onEvents(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
+}
+
+/** Calls back with events as they come, also while nobody looks at the page. */
+export function onHeard(listener: (events: Happened[]) => void): void {
+  hearers.push(listener);
 }
 
 function deliver(): void {
@@ -42,6 +48,7 @@ function plan(): void {
 }
 
 function keep(events: Happened[]): void {
+  for (const hear of hearers) hear(events);
   for (const event of events) waiting.add(event);
   if (waiting.size <= most_waiting) return;
   waiting.take();
