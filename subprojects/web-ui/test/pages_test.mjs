@@ -224,10 +224,17 @@ async function rows(agent, page, check) {
     await page.unroute("**/v1/job/pair/logs?*");
     clean(page);
   });
-  await check("pages: what if a client were not there", async () => {
+  await check("pages: where a plan would place, and what if a client were not there", async () => {
     const node = (await agent.get("/v1/nodes"))[0];
     await page.goTo("/ui/jobs/run?job=pair&namespace=default");
-    await page.getByRole("textbox", { name: "Job definition" }).waitFor();
+    const editor = page.getByRole("textbox", { name: "Job definition" });
+    await editor.waitFor();
+    await editor.fill(pair.replace("count = 2", "count = 5"));
+    await page.getByRole("button", { name: "Plan", exact: true }).click();
+    const where = page.getByRole("region", { name: "Plan", exact: true }).getByRole("table", { name: "Where new allocations come" });
+    await where.getByRole("row", { name: `one ${node.Name} 3` }).waitFor();
+    assert.equal(await where.getByRole("link", { name: node.Name }).getAttribute("href"), `/ui/clients/${node.ID}`);
+    await editor.fill(pair);
     await page.getByRole("button", { name: "Plan", exact: true }).click();
     await page.getByText("What if", { exact: true }).click();
     await page.getByRole("combobox", { name: "Without client" }).selectOption(node.ID);

@@ -6,19 +6,27 @@ import type { Editor } from "../parts/editor.ts";
 import { ActionButton, Choice, Heading, Table } from "../parts/parts.tsx";
 import { templates } from "./job_templates.ts";
 import { lineOf } from "../pure/parse_error.ts";
+import { shortId } from "../pure/units.ts";
 import type { JobDiff } from "../pure/diff.ts";
 import { valuesOf, type GivenValues } from "../pure/variable_values.ts";
 import { exactly } from "../shell/preferences.ts";
-import { go, jobLink, place } from "../shell/router.ts";
+import { go, jobLink, link, place } from "../shell/router.ts";
 import { get, said, send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { reasonsOf, type Job, type Metrics } from "./job_types.ts";
 
 const kept = "draft of a job";
 
+interface PlacedOn {
+  NodeID: string;
+  NodeName: string;
+  Count: number;
+}
+
 interface Plan {
   Annotations: { DesiredTGUpdates: Record<string, Record<string, number>> | null; PreemptedAllocs?: { ID: string; JobID: string }[] | null } | null;
   FailedTGAllocs: Record<string, Metrics> | null;
+  Placements?: Record<string, PlacedOn[]> | null;
   Diff: JobDiff | null;
   JobModifyIndex: number;
   Warnings: string;
@@ -101,9 +109,8 @@ export function RunPage(): JSX.Element {
         <option value="">choose…</option>{templates.map(([name]) => <option key={name}>{name}</option>)}</select></label>
       <label class="button">Upload<input type="file" class="hidden" accept=".hcl,.nomad,.json,text/plain" onChange={(event) => void upload(event.currentTarget.files?.[0])} /></label>
       <button type="button" aria-expanded={hasVariables} onClick={() => setHasVariables(!hasVariables)}>Values for variables</button>
-      <span class="grow" />
-      <ActionButton disabled={!isReady} act={makePlan}>Plan</ActionButton>
-      <ActionButton kind="main" disabled={!isReady} act={run}>Run</ActionButton>
+      <span class="deeds"><ActionButton disabled={!isReady} act={makePlan}>Plan</ActionButton>
+        <ActionButton kind="main" disabled={!isReady} act={run}>Run</ActionButton></span>
     </div>
     {hasVariables ? <label class="field">Values of HCL variables, as in a file for -var-file<textarea rows={4} value={variables} onInput={(event) => { setPlan(null); setVariables(event.currentTarget.value); }} /></label> : null}
     {error ? <pre class="trouble" role="alert">{error}</pre> : null}
@@ -158,12 +165,26 @@ function Outcome({ plan, name }: { plan: Plan; name: string }): JSX.Element {
       { name: "Group", cell: ([name]) => name },
       { name: "What happens", cell: ([, counts]) => updates.filter(([key]) => (counts[key] ?? 0) > 0).map(([key, text]) => `${counts[key]} ${text}`).join(", ") || "nothing" },
     ]} />
+    <Places placements={plan.Placements ?? {}} />
     {plan.Warnings ? <p class="warning">{plan.Warnings}</p> : null}
     {failed.map(([group, metrics]) => <div class="warning"><p><b>{group}</b>: {metrics.CoalescedFailures + 1} would find no place</p><ul>{reasonsOf(metrics).map((reason) => <li>{reason}</li>)}</ul></div>)}
     {preempted.length > 0 ? <p class="warning">Would preempt allocations of {[...new Set(preempted.map((one) => one.JobID))].join(", ")}</p> : null}
     {failed.length === 0 ? <p>All allocations find a place.</p> : null}
     {plan.NextPeriodicLaunch && !plan.NextPeriodicLaunch.startsWith("0001-") ? <p>It would be launched next at {exactly(Date.parse(plan.NextPeriodicLaunch))}.</p> : null}
   </>;
+}
+
+const most_places = 20;  // of a group
+
+/** On which clients the new allocations come, the most first. */
+function Places({ placements }: { placements: Record<string, PlacedOn[]> }): JSX.Element | null {
+  const groups = Object.entries(placements).map(([group, on]) => ({ group, on: [...on].sort((a, b) => b.Count - a.Count || (a.NodeName < b.NodeName ? -1 : 1)) }));
+  if (groups.length === 0) return null;
+  return <Table name="Where new allocations come" rows={groups} keyOf={({ group }) => group} columns={[
+    { name: "Group", cell: ({ group }) => group },
+    { name: "Would come to", cell: ({ on }) => <>{on.slice(0, most_places).map((one, at) => <>{at > 0 ? ", " : ""}<a href={link("clients", one.NodeID)}>{one.NodeName || shortId(one.NodeID)}</a>&nbsp;{one.Count}</>)}
+      {on.length > most_places ? ` and ${on.length - most_places} more clients` : ""}</> },
+  ]} />;
 }
 
 interface Submitted {
