@@ -82,14 +82,15 @@ function Actions({ alloc, task }: { alloc: Allocation; task: string }): JSX.Elem
     <Status value={alloc.ClientStatus} label="Allocation status" />
     <ObjectTools id={alloc.ID} shown={shortId(alloc.ID)} command={commandOf("alloc status", alloc.ID)} raw={undefined} /><span>desired {alloc.DesiredStatus}</span>
     <span>on <a href={link("clients", alloc.NodeID)}>{alloc.NodeName || shortId(alloc.NodeID)}</a></span>
-    <span class="grow" />
-    <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
-    {alloc.ClientStatus !== "running" || !task ? null : cannotExec !== undefined ? <button type="button" disabled title={cannotExec}>Exec</button> : <a class="button" data-key="x" href={`${link("exec", alloc.JobID, alloc.TaskGroup, task)}?allocation=${alloc.ID}&namespace=${word(ns)}`}>Exec</a>}
-    <button type="button" disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} title={why} onClick={() => setSignals(true)}>Signal</button>
-    <ActionButton disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} why={why ?? "Its running tasks end and start again, in place"} done="The tasks are restarted"
-      act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {})}>Restart</ActionButton>
-    <ActionButton kind="danger" disabled={isOver || whyNot !== undefined || alloc.DesiredStatus === "stop"} why={why ?? "It ends, and the scheduler places another one"} done="The allocation is stopped"
-      act={() => send("PUT", `/v1/allocation/${alloc.ID}/stop`, { namespace: ns })}>Stop</ActionButton>
+    <span class="deeds">
+      <a class="button" href={link("allocations", alloc.ID, "why")}>Why here</a>
+      {alloc.ClientStatus !== "running" || !task ? null : cannotExec !== undefined ? <button type="button" disabled title={cannotExec}>Exec</button> : <a class="button" data-key="x" href={`${link("exec", alloc.JobID, alloc.TaskGroup, task)}?allocation=${alloc.ID}&namespace=${word(ns)}`}>Exec</a>}
+      <button type="button" disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} title={why} onClick={() => setSignals(true)}>Signal</button>
+      <ActionButton disabled={alloc.ClientStatus !== "running" || whyNot !== undefined} why={why ?? "Its running tasks end and start again, in place"} done="The tasks are restarted"
+        act={() => send("PUT", `/v1/client/allocation/${alloc.ID}/restart`, { namespace: ns }, {})}>Restart</ActionButton>
+      <ActionButton kind="danger" disabled={isOver || whyNot !== undefined || alloc.DesiredStatus === "stop"} why={why ?? "It ends, and the scheduler places another one"} done="The allocation is stopped"
+        act={() => send("PUT", `/v1/allocation/${alloc.ID}/stop`, { namespace: ns })}>Stop</ActionButton>
+    </span>
     <SignalDialog alloc={alloc} isOpen={signals} close={() => setSignals(false)} />
   </div>;
 }

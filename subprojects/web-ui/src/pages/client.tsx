@@ -57,11 +57,12 @@ function Actions({ node, running }: { node: Node; running: number }): JSX.Elemen
     <ObjectTools id={node.ID} shown={shortId(node.ID)} command={commandOf("node status", node.ID)} raw={node} /><span>{node.Datacenter}</span><span>pool {node.NodePool}</span>{node.NodeClass ? <span>class {node.NodeClass}</span> : null}
     {isDraining ? <span>{running} {running === 1 ? "allocation" : "allocations"} left</span> : null}
     {!isDraining && node.LastDrain ? <span class="faint">last drain: {node.LastDrain.Status}, <Ago at={Date.parse(node.LastDrain.UpdatedAt)} /></span> : null}
-    <span class="grow" />
-    <Switch label="Eligible" isOn={isEligible} disabled={isDraining || whyNot !== undefined} act={() => send("PUT", `${path}/eligibility`, {}, { NodeID: node.ID, Eligibility: isEligible ? "ineligible" : "eligible" })} />
-    {isDraining ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="The drain is stopped" act={() => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: null, MarkEligible: true })}>Stop drain</ActionButton>
-      : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("drain")}>Drain</button>}
-    {node.Status === "down" ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
+    <span class="deeds">
+      <Switch label="Eligible" isOn={isEligible} disabled={isDraining || whyNot !== undefined} act={() => send("PUT", `${path}/eligibility`, {}, { NodeID: node.ID, Eligibility: isEligible ? "ineligible" : "eligible" })} />
+      {isDraining ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="The drain is stopped" act={() => send("PUT", `${path}/drain`, {}, { NodeID: node.ID, DrainSpec: null, MarkEligible: true })}>Stop drain</ActionButton>
+        : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("drain")}>Drain</button>}
+      {node.Status === "down" ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
+    </span>
     <Confirm name="Drain client" button="Start drain" kind="danger" isOpen={asks === "drain"} close={close} done={`${node.Name} drains`} act={drain}>
       <p>Nothing new is placed on {node.Name}, and its {running} running {running === 1 ? "allocation moves" : "allocations move"} to other clients.</p>
       <Choice label="What is left" value={ends} options={[["deadline", "is stopped after a deadline"], ["never", "may stay until it has moved"], ["now", "is stopped at once"]]} onChange={setEnds} />
@@ -73,6 +74,13 @@ function Actions({ node, running }: { node: Node; running: number }): JSX.Elemen
   </div>;
 }
 
+/** A disk that is mounted at several places is one of them, the shortest. */
+function disksOf(all: NonNullable<HostStats["DiskStats"]>): NonNullable<HostStats["DiskStats"]> {
+  const disks = new Map<string, (typeof all)[number]>();
+  for (const disk of [...all].sort((a, b) => a.Mountpoint.length - b.Mountpoint.length)) if (!disks.has(`${disk.Device} ${disk.Size}`)) disks.set(`${disk.Device} ${disk.Size}`, disk);
+  return [...disks.values()];
+}
+
 function Use({ id, isReady }: { id: string; isReady: boolean }): JSX.Element | null {
   const stats = useData<HostStats>(isReady ? "/v1/client/stats" : null, { node_id: id }, { every: 1_000 });
   const value = stats.value;
@@ -82,7 +90,7 @@ function Use({ id, isReady }: { id: string; isReady: boolean }): JSX.Element | n
     const cpu = cores.reduce((sum, core) => sum + core.TotalPercent, 0) / Math.max(1, cores.length);
     return <Facts label="Use of the machine" rows={[["CPU", <Meter part={cpu} whole={100} text={`${Math.round(cpu)}% of ${cores.length} cores`} />],
       ["Memory", value?.Memory ? <Meter part={value.Memory.Used} whole={value.Memory.Total} text={`${bytes(value.Memory.Used)} of ${bytes(value.Memory.Total)}`} /> : undefined],
-      ...(value?.DiskStats ?? []).slice(0, 3).map((disk): [string, JSX.Element] => [`Disk ${disk.Mountpoint}`, <Meter part={disk.Used} whole={disk.Size} text={`${bytes(disk.Used)} of ${bytes(disk.Size)}`} />]),
+      ...disksOf(value?.DiskStats ?? []).slice(0, 3).map((disk): [string, JSX.Element] => [`Disk ${disk.Mountpoint}`, <Meter part={disk.Used} whole={disk.Size} text={`${bytes(disk.Used)} of ${bytes(disk.Size)}`} />]),
       ["Up for", duration(value?.Uptime ?? 0)]]} />;
   }}</Panel>;
 }

@@ -7,6 +7,7 @@ import { ObjectTools, commandOf } from "../parts/object.tsx";
 import { ActionButton, Ago, Facts, Heading, Meter, Panel, Status, Table, Tabs, now } from "../parts/parts.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { duration, milliseconds, several, shortId } from "../pure/units.ts";
+import { shortened } from "../parts/visible.ts";
 import { jobLink, link, place, splitName } from "../shell/router.ts";
 import { send, word } from "../store/api.ts";
 import { useData, type Data } from "../store/data.ts";
@@ -231,8 +232,8 @@ function Failing({ allocs, job }: { allocs: AllocStub[]; job: Job }): JSX.Elemen
 
 function Failure({ stub }: { stub: AllocStub }): JSX.Element {
   const { value } = useData<Allocation>(`/v1/allocation/${stub.ID}`, {}, { when: (event) => event.topic === "Allocation" && event.key === stub.ID });
-  const said = Object.entries(value?.TaskStates ?? {}).map(([task, state]) => ({ task, events: (state.Events ?? []).slice(-2).map((event) => event.DisplayMessage) }));
-  return <li><a href={link("allocations", stub.ID)}>{stub.Name}</a> <Status value={stub.ClientStatus} /> on {stub.NodeName}
+  const said = Object.entries(value?.TaskStates ?? {}).map(([task, state]) => ({ task, events: (state.Events ?? []).filter((event) => event.Type !== "Alloc Unhealthy").slice(-2).map((event) => shortened(event.DisplayMessage)) }));
+  return <li><a href={link("allocations", stub.ID)}>{stub.Name}</a>{" "}<Status value={stub.ClientStatus} /> on {stub.NodeName}
     {said.map(({ task, events }) => <div key={task}><b>{task}</b>: {events.join("; ")} <a href={link("allocations", stub.ID, task, "logs")}>its logs</a></div>)}</li>;
 }
 
@@ -280,10 +281,10 @@ function DeploymentView({ deployment, ns }: JobProps & { deployment: Deployment 
   const disabled = why !== undefined;
   const act = (verb: string, body: object): Promise<unknown> => send("PUT", `/v1/deployment/${verb}/${ID}`, { namespace: ns }, { DeploymentID: ID, ...body });
   return <>
-    <div class="actions"><ObjectTools id={ID} of={`deployment ${shortId(ID)}`} shown={shortId(ID)} command={commandOf("deployment status", ID)} raw={deployment} /><Status value={status} /><span>version {deployment.JobVersion}</span><span class="faint">{deployment.StatusDescription}</span><span class="grow" />
+    <div class="actions"><ObjectTools id={ID} of={`deployment ${shortId(ID)}`} shown={shortId(ID)} command={commandOf("deployment status", ID)} raw={deployment} /><Status value={status} /><span>version {deployment.JobVersion}</span><span class="faint">{deployment.StatusDescription}</span><span class="deeds">
       {wantsPromotion ? <ActionButton kind="main" disabled={disabled} why={why} done="Promoted" act={() => act("promote", { All: true })}>Promote</ActionButton> : null}
       {isOpen ? <><ActionButton disabled={disabled} why={why} done={status === "paused" ? "Resumed" : "Paused"} act={() => act("pause", { Pause: status !== "paused" })}>{status === "paused" ? "Resume" : "Pause"}</ActionButton>
-        <ActionButton kind="danger" disabled={disabled} why={why} done="Failed" act={() => act("fail", {})}>Fail</ActionButton></> : null}
+        <ActionButton kind="danger" disabled={disabled} why={why} done="Failed" act={() => act("fail", {})}>Fail</ActionButton></> : null}</span>
     </div>
     {isOpen ? groups.map(([name, group]) => <p key={name}>{groups.length > 1 ? `${name} ` : ""}<Meter part={group.HealthyAllocs} whole={group.DesiredTotal} text={`${group.HealthyAllocs} of ${group.DesiredTotal} healthy`} /> <Deadline at={Date.parse(group.RequireProgressBy ?? "")} /></p>) : null}
     <Table name={`Groups of ${shortId(ID)}`} rows={groups} keyOf={([name]) => name} columns={[

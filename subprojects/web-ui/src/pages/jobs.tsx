@@ -60,7 +60,7 @@ function Version({ id }: { id: string }): JSX.Element | null {
   const known = details.value.get(id);
   if (!known) return null;
   const { LatestDeployment: deployment } = known;
-  return <>v{known.Version}{deployment?.IsActive ? <span title={deployment.RequiresPromotion ? "It waits to be promoted" : `Its deployment is ${deployment.Status}`}> {deployment.RequiresPromotion ? "⏸" : "→"}<span class="hidden"> being deployed</span></span> : null}</>;
+  return <>v{known.Version}{deployment?.IsActive ? <span title={deployment.RequiresPromotion ? "It waits to be promoted" : `Its deployment is ${deployment.Status}`}> {deployment.RequiresPromotion ? "‖" : "→"}<span class="hidden"> being deployed</span></span> : null}</>;
 }
 
 /** Where nothing runs, nothing is used: the reason has the place of the columns that say how much. */
@@ -71,13 +71,13 @@ function spreads(job: JobStub): boolean {
 
 /** `hasNamespaces`: whether there are several. */
 const columnsOf = (hasNamespaces: boolean): GridColumn<JobStub>[] => [
-  { name: "Name", width: "minmax(8rem, 2fr)", text: (job) => `${job.ID} ${job.Name}`, cell: (job) => <a href={jobLink(job.ID, job.Namespace)}>{job.ID}</a> },
+  { name: "Name", width: "minmax(9rem, 2.6fr)", text: (job) => `${job.ID} ${job.Name}`, cell: (job) => <a href={jobLink(job.ID, job.Namespace)} title={job.ID}>{job.ID}</a> },
   { name: "Status", width: "6rem", text: (job) => job.Status, cell: (job) => <Status value={job.Status} /> },
   { name: "Namespace", width: "minmax(6.5rem, 1fr)", isHidden: !hasNamespaces, text: (job) => job.Namespace, cell: (job) => job.Namespace },
-  { name: "Type", width: "minmax(4.8rem, 1fr)", text: (job) => kindOf(job), cell: (job) => kindOf(job) },
+  { name: "Type", width: "minmax(5rem, 1.2fr)", text: (job) => kindOf(job), cell: (job) => <span title={kindOf(job)}>{kindOf(job)}</span> },
   { name: "Priority", width: "5rem", isHidden: true, text: (job) => job.Priority, cell: (job) => job.Priority },
   { name: "Pool", width: "minmax(5rem, 1fr)", isHidden: true, text: (job) => job.NodePool ?? "", cell: (job) => job.NodePool },
-  { name: "Allocations", width: "minmax(15rem, 6fr)", text: (job) => stateOf(job), cell: (job) => <span class={spreads(job) ? "spreads" : undefined}>{stateOf(job)}<Reason id={idOf(job)} job={job} /></span> },
+  { name: "Allocations", width: "minmax(14rem, 5.5fr)", text: (job) => stateOf(job), cell: (job) => <span class={spreads(job) ? "spreads" : undefined}>{stateOf(job)}<Reason id={idOf(job)} job={job} /></span> },
   { name: "CPU", width: "6.5rem", isOfSight: true, text: () => "", cell: (job) => <Use id={idOf(job)} measure="cpu" /> },
   { name: "Memory", width: "6.5rem", isOfSight: true, text: () => "", cell: (job) => <Use id={idOf(job)} measure="memory" /> },
   { name: "Version", width: "4.7rem", isOfSight: true, text: () => "", cell: (job) => <Version id={idOf(job)} /> },

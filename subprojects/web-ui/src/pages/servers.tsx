@@ -65,13 +65,13 @@ export function ServersPage(): JSX.Element {
     <Confirm name="Remove server" button="Remove server" kind="danger" isOpen={removed !== null} close={() => setRemoved(null)} done={`${removed?.Name} is no server of the cluster any more`}
       act={async () => { await send("DELETE", "/v1/operator/raft/peer", { id: removed?.Tags["id"] }); members.reload(); }}>
       <p>{removed?.Name} is {removed?.Status}. It has no vote any more, and has to join anew.</p></Confirm>
-    {watched ? <Monitor key={watched.Name} member={watched} /> : null}
+    {watched ? <Monitor key={watched.Name} member={watched} isLeader={isLeader(watched)} /> : null}
   </>;
 }
 
 const most_lines = 2_000;
 
-function Monitor({ member }: { member: Member }): JSX.Element {
+function Monitor({ member, isLeader }: { member: Member; isLeader: boolean }): JSX.Element {
   const whyNot = useWhyNot("operator-write");
   const [level, setLevel] = useState("info");
   const [text, setText] = useState("");
@@ -111,7 +111,7 @@ function Monitor({ member }: { member: Member }): JSX.Element {
       <label>Level <select value={level} onChange={(event) => setLevel(event.currentTarget.value)}>{["trace", "debug", "info", "warn", "error"].map((one) => <option>{one}</option>)}</select></label>
       <SearchBox label="Filter lines" value={text} onChange={setText} /><Check label="Follow" checked={follows} onChange={setFollows} />
       <span class="grow" />
-      <ActionButton kind="danger" disabled={whyNot !== undefined} why={whyNot} done={`Leadership goes on to ${member.Name}`} act={() => send("PUT", "/v1/operator/raft/transfer-leadership", { id: member.Tags["id"] })}>Make leader</ActionButton>
+      {isLeader ? null : <ActionButton kind="danger" disabled={whyNot !== undefined} why={whyNot} done={`Leadership goes on to ${member.Name}`} act={() => send("PUT", "/v1/operator/raft/transfer-leadership", { id: member.Tags["id"] })}>Make leader</ActionButton>}
     </div>
     <Trouble error={error} needs="agent read" />
     <div class="log" role="log" aria-label="Log of the server" aria-live="off" tabIndex={0} ref={box}>{shown.map((line) => <div class="line">{line}{"\n"}</div>)}

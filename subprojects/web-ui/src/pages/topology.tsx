@@ -42,6 +42,7 @@ function useOf(allocs: readonly Reserved[]): Map<string, Used> {
 
 const nothing: Used = { cpu: 0, memory: 0, count: 0, job: "", most: 0 };
 const box = 26;
+const most_in_table = 500;
 const colorings = ["memory", "cpu", "status", "job"] as const;
 type Coloring = typeof colorings[number];
 
@@ -131,11 +132,11 @@ export function TopologyPage(): JSX.Element {
         <p>{of.length} {of.length === 1 ? "client" : "clients"}, {percent(sum((node) => used.get(node.ID)?.cpu ?? 0), cpu)} of {cpu} MHz and {percent(sum((node) => used.get(node.ID)?.memory ?? 0), memory)} of {mebibytes(memory)} reserved</p>
         <Picture nodes={of} used={used} marked={marked} by={coloring} /></section>;
     })}
-    <Table name="Topology" rows={shown.slice(0, 500)} keyOf={(node) => node.ID} columns={[
+    <section class="panel"><Table name="Topology" rows={shown.slice(0, most_in_table)} keyOf={(node) => node.ID} columns={[
       { name: "Client", cell: (node) => <a href={link("clients", node.ID)}>{node.Name}</a> }, { name: "State", cell: (node) => <Status value={stateOf(node)} /> },
       { name: "Datacenter", cell: (node) => node.Datacenter }, { name: "Pool", cell: (node) => node.NodePool },
       { name: "Allocations", isNumber: true, cell: (node) => (used.get(node.ID) ?? nothing).count },
       { name: "CPU reserved", cell: (node) => { const whole = node.NodeResources?.Cpu.CpuShares ?? 0; const part = (used.get(node.ID) ?? nothing).cpu; return <Meter part={part} whole={whole} text={`${part} of ${whole} MHz`} />; } },
       { name: "Memory reserved", cell: (node) => { const whole = node.NodeResources?.Memory.MemoryMB ?? 0; const part = (used.get(node.ID) ?? nothing).memory; return <Meter part={part} whole={whole} text={`${mebibytes(part)} of ${mebibytes(whole)}`} />; } },
-    ]} /></>;
+    ]} />{shown.length > most_in_table ? <p class="faint">{most_in_table} of {shown.length.toLocaleString("en")} clients.</p> : shown.length === 0 && !nodes.isLoading ? <p class="faint">{nodes.rows.length === 0 ? "There are no clients yet: an agent with a client block is one." : "No client is like that."}</p> : null}</section></>;
 }

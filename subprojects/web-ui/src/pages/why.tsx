@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Choice, Facts, Heading, Panel, Status, Table } from "../parts/parts.tsx";
-import { shortId } from "../pure/units.ts";
+import { several, shortId } from "../pure/units.ts";
 import { reservedOf } from "../pure/rows.ts";
 import { lacks, reasonsAgainst, type Offered, type Room, type WantedBy } from "../pure/verdict.ts";
 import { jobLink, link, place } from "../shell/router.ts";
@@ -84,7 +84,7 @@ export function WhyPage(): JSX.Element {
 
 function Summary({ job, ns, group, metrics, chosen }: Subject): JSX.Element {
   return <section class="panel"><h2>Then</h2><Facts label="What the scheduler saw" rows={[["Job", <a href={jobLink(job, ns)}>{job}</a>], ["Group", group],
-    ["Looked at", metrics ? `${metrics.NodesEvaluated} nodes` : undefined], ["Filtered", metrics?.NodesFiltered ? `${metrics.NodesFiltered} nodes` : undefined], ["Without room", metrics?.NodesExhausted ? `${metrics.NodesExhausted} nodes` : undefined],
+    ["Looked at", metrics ? several(metrics.NodesEvaluated, "node") : undefined], ["Filtered", metrics?.NodesFiltered ? several(metrics.NodesFiltered, "node") : undefined], ["Without room", metrics?.NodesExhausted ? several(metrics.NodesExhausted, "node") : undefined],
     ["Chosen", chosen ? <a href={link("clients", chosen)}>{shortId(chosen)}</a> : undefined]]} />
     {metrics && !chosen ? <ul>{reasonsOf(metrics).map((reason) => <li>{reason}</li>)}</ul> : null}
     {!metrics && !chosen ? <p>Nothing failed to find a place in this evaluation.</p> : null}</section>;

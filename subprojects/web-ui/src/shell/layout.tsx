@@ -1,8 +1,8 @@
 // The frame of all pages: the head with search and connection, the navigation, and the page.
-import type { ComponentType, JSX } from "preact";
+import { Component, type ComponentChildren, type ComponentType, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { keyOfPage } from "../pure/page_key.ts";
-import { namespace, region, token } from "../store/api.ts";
+import { namespace, region, said, token } from "../store/api.ts";
 import { useData, useKept } from "../store/data.ts";
 import { connection, polls } from "../store/live.ts";
 import { Dialog, notice } from "../parts/parts.tsx";
@@ -77,7 +77,24 @@ function Page(): JSX.Element {
   }, [name]);
   if (trouble) return <p class="trouble" role="alert">This page could not be loaded. The agent may have been replaced by another version: <a href={location.href} data-reload="">load it again</a>.</p>;
   if (loaded === null) return <p class="faint">Loading…</p>;
-  return <loaded.page key={keyOfPage(loaded.name, place.value, region.value)} />;
+  const key = keyOfPage(loaded.name, place.value, region.value);
+  return <Whole key={key}><loaded.page /></Whole>;
+}
+
+/** A page that could not be drawn says so; the rest goes on, and so do other pages. */
+class Whole extends Component<{ children: ComponentChildren }, { wrong: string }> {
+  override state = { wrong: "" };
+
+  static override getDerivedStateFromError(wrong: unknown): { wrong: string } {
+    return { wrong: said(wrong) };
+  }
+
+  override render(): ComponentChildren {
+    if (this.state.wrong === "") return this.props.children;
+    return <><h1 tabIndex={-1}>This page could not be drawn</h1>
+      <p class="trouble" role="alert">The agent has answered something else than was asked for ({this.state.wrong}).</p>
+      <p><a href={location.href} data-reload="">Load it again</a></p></>;
+  }
 }
 
 function Help(): JSX.Element {
@@ -89,14 +106,14 @@ function Help(): JSX.Element {
 
 export function Layout(): JSX.Element {
   const main = useRef<HTMLElement>(null);
-  const said = notice.value;
+  const told = notice.value;
   return <div class={`frame ${connection.value}`}>
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
     <Head />
     <Navigation />
     <main id="main" ref={main} tabIndex={-1}><Page /></main>
-    <div class={`notice ${said?.isError ? "error" : ""}`} role={said?.isError ? "alert" : "status"} aria-live="polite">{said?.text}
-      {said ? <button type="button" class="plain" aria-label="Close message" onClick={() => { notice.value = null; }}>×</button> : null}</div>
+    <div class={`notice ${told?.isError ? "error" : ""}`} role={told?.isError ? "alert" : "status"} aria-live="polite">{told?.text}
+      {told ? <button type="button" class="plain" aria-label="Close message" onClick={() => { notice.value = null; }}>×</button> : null}</div>
     <Search />
     <Help />
   </div>;
