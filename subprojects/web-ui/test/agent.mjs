@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, createWriteStream } f
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Front } from "./front.mjs";
 
 async function freePort() {
   const server = createServer();
@@ -44,10 +45,14 @@ export class Agent {
     const log = createWriteStream(join(this.dir, "agent.log"), { flags: "a" });
     this.process.stdout.pipe(log);
     this.process.stderr.pipe(log);
+    if (process.env.UI_TEST_DIST && !this.front) {
+      this.front = new Front(() => `http://127.0.0.1:${this.port}`);
+      await this.front.start();
+    }
     await until("the agent answers", async () => (await fetch(`${this.url}/v1/status/leader`)).ok && (await (await fetch(`${this.url}/v1/status/leader`)).text()).length > 4);
   }
 
-  get url() { return `http://127.0.0.1:${this.port}`; }
+  get url() { return this.front?.url ?? `http://127.0.0.1:${this.port}`; }
 
   async send(method, path, body) {
     const answer = await fetch(this.url + path, { method, headers: this.token ? { "X-Nomad-Token": this.token } : {}, body: body === undefined ? undefined : JSON.stringify(body) });
@@ -84,6 +89,7 @@ export class Agent {
     for (const job of await this.get("/v1/jobs?namespace=*").catch(() => [])) await this.send("DELETE", `/v1/job/${encodeURIComponent(job.ID)}?purge=true&namespace=${job.Namespace}`).catch(() => null);
     await until("nothing runs", async () => (await this.get("/v1/allocations?namespace=*&task_states=false")).every((one) => one.ClientStatus !== "running"), 15).catch(() => null);
     await this.stop();
+    await this.front?.stop();
     this.remove();
   }
 

@@ -45,3 +45,10 @@ export async function axeFindings(page) {
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
   return violations.filter((one) => one.impact === "serious" || one.impact === "critical").map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
 }
+
+/** What is smaller than 24 px and stands too near to something else (WCAG 2.2). */
+export async function smallTargets(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: { type: "rule", values: ["target-size"] }, resultTypes: ["violations"] }));
+  return violations.flatMap((one) => one.nodes.map((node) => node.html.slice(0, 160)));
+}

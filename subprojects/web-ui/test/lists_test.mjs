@@ -161,7 +161,7 @@ async function lists(agent, browser, check) {
     await rowOf(page, "alpha").getByText(`v${version}`).waitFor();
     await rowOf(page, "alpha").getByText("25%").first().waitFor();  // 10 of 40 MHz, 5 of 20 MiB
     await rowOf(page, "gamma").getByText("25%").first().waitFor();  // of both its allocations
-    assert.equal(await rowOf(page, "gamma").locator(".spark").first().getAttribute("title"), "20 MHz of 80 MHz");
+    await until("both are summed", async () => (await rowOf(page, "gamma").locator(".spark").first().getAttribute("title")) === "20 MHz of 80 MHz");
     assert.match(await rowOf(page, "alpha").locator(".spark path").first().getAttribute("d"), /^M.*L/);
     assert.equal(asked.most, 1);
     assert.equal(new Set(asked.all).size, asked.all.length, "each once");

@@ -1,15 +1,9 @@
 // A server that answers as an agent of a large cluster would: as many allocations as wanted, as many events a second, a task that
 // writes as much. For figures of the browser's side, which a real agent of that size on the same machine would disturb.
-import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { fileAt } from "./front.mjs";
 
-const dist = join(dirname(fileURLToPath(import.meta.url)), "../dist");
-const types = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8" };
-const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
-  + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 const statuses = ["running", "running", "running", "pending", "complete", "failed"];
 const idOf = (at) => `${at.toString(16).padStart(8, "0")}-0000-4000-8000-000000000000`;
 
@@ -27,7 +21,9 @@ function whole(at, time) {
 
 export class MadeUp {
   /** `perSecond`: events of allocations that are there. */
-  constructor({ allocations = 0, perSecond = 0 } = {}) {
+  constructor({ allocations = 0, perSecond = 0, linesPerSecond = 10_000, lineBytes = 0 } = {}) {
+    this.linesPerSecond = linesPerSecond;
+    this.lineEnd = "x".repeat(lineBytes);
     this.count = allocations;
     this.perSecond = perSecond;
     this.requests = [];
@@ -63,9 +59,8 @@ export class MadeUp {
   }
 
   file(pathname, answer) {
-    const asked = join(dist, pathname.replace(/^\/ui\//, ""));
-    const path = asked.startsWith(dist) && existsSync(asked) && /\.\w+$/.test(asked) ? asked : join(dist, "index.html");
-    answer.writeHead(200, { "Content-Type": types[path.split(".").pop()] ?? "text/plain", "Content-Encoding": "gzip", "Content-Security-Policy": policy, "Cache-Control": "no-cache" }).end(gzipSync(readFileSync(path)));
+    const { headers, bytes } = fileAt(pathname);
+    answer.writeHead(200, { ...headers, "Content-Encoding": "gzip" }).end(gzipSync(bytes));
   }
 
   allocations(parameters, json) {
@@ -95,7 +90,7 @@ export class MadeUp {
     answer.on("close", () => { clearInterval(timer); this.streams -= 1; });
   }
 
-  /** 10,000 lines a second, each with the time at which it was written. */
+  /** So many lines a second, each with the time at which it was written. */
   log(answer) {
     answer.writeHead(200, { "Content-Type": "text/plain" });
     let written = 0;
@@ -103,7 +98,7 @@ export class MadeUp {
     const timer = setInterval(() => {
       if (answer.writableNeedDrain) return;
       const lines = [];
-      for (const due = (performance.now() - began) * 10; written < due; written += 1) lines.push(`at ${Date.now()} GET /page/${written} 200 0.013 line ${written % 2_000}\n`);
+      for (const due = ((performance.now() - began) / 1000) * this.linesPerSecond; written < due; written += 1) lines.push(`at ${Date.now()} GET /page/${written} 200 0.013 line ${written % 2_000}${this.lineEnd}\n`);
       answer.write(lines.join(""));
       this.written = written;
     }, 10);
