@@ -93,6 +93,15 @@ async function keys(agent, browser, check, alloc) {
     assert.equal((await agent.get("/v1/job/alpha")).Stop, false);
     clean(page);
   });
+  await check("keys: who types on at once after / is in the search, not among the keys of the page", async () => {
+    await page.goTo("/ui/jobs/alpha@default");
+    await page.getByRole("button", { name: "Stop", exact: true }).waitFor();
+    await page.keyboard.type("/sbeta", { delay: 0 });
+    assert.equal(await page.getByRole("combobox", { name: "Search" }).inputValue(), "sbeta");
+    assert.equal(await page.getByRole("dialog").count(), 1);
+    await page.keyboard.press("Escape");
+    clean(page);
+  });
   await check("keys: they are off in text fields and in the terminal, which Ctrl+Alt+Esc leaves", async () => {
     await page.goTo("/ui/jobs");
     await page.getByRole("searchbox", { name: "Filter jobs" }).focus();

@@ -82,7 +82,7 @@ export function ExecPage(): JSX.Element {
   const [state, setState] = useState<"idle" | "connecting" | "connected">("idle");
   const [outcome, setOutcome] = useState("");
   const host = useRef<HTMLDivElement>(null);
-  const connect = useRef<HTMLButtonElement>(null);
+  const leave = useRef<HTMLButtonElement>(null);
   const screen = useRef<Screen | null>(null);
   const hangUp = useRef<() => void>(() => undefined);
   useEffect(() => () => { hangUp.current(); screen.current?.end(); }, []);
@@ -94,7 +94,7 @@ export function ExecPage(): JSX.Element {
     const made = await openScreen(host.current);
     screen.current = made;
     made.terminal.attachCustomKeyEventHandler((event) => {
-      if (event.ctrlKey && event.altKey && event.key === "Escape") { connect.current?.focus(); return false; }
+      if (event.ctrlKey && event.altKey && event.key === "Escape") { leave.current?.focus(); return false; }
       return true;
     });
     hangUp.current = connectTask(made, alloc, task, wordsOf(command), ns, () => setState("connected"), (how) => { setState("idle"); setOutcome(how); });
@@ -106,8 +106,8 @@ export function ExecPage(): JSX.Element {
     {!alloc && allocs.value ? <p class="trouble">No allocation of this group is running.</p> : null}
     <form class="actions" onSubmit={(event) => { event.preventDefault(); void start(); }}>
       <label class="field grow">Command<input type="text" spellcheck={false} value={command} onInput={(event) => setCommand(event.currentTarget.value)} /></label>
-      <button type="submit" ref={connect} class="main" disabled={!alloc || state !== "idle" || command.trim() === ""}>Connect</button>
-      <button type="button" disabled={state === "idle"} onClick={() => hangUp.current()}>Hang up</button>
+      <button type="submit" class="main" disabled={!alloc || state !== "idle" || command.trim() === ""}>Connect</button>
+      <button type="button" ref={leave} disabled={state === "idle"} onClick={() => hangUp.current()}>Hang up</button>
     </form>
     <p role="status" aria-label="Exec status">{outcome || (state === "connected" ? "Connected; Ctrl+Alt+Esc leaves the terminal" : state === "connecting" ? "Connecting…" : "")}</p>
     <div role="group" aria-label="Terminal" class="terminal" ref={host} data-keys="off" />

@@ -1,6 +1,6 @@
 // The small parts that all pages are made of.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clockAhead, said, type ApiError } from "../store/api.ts";
 import type { Data } from "../store/data.ts";
 import { ago } from "../pure/units.ts";
@@ -152,7 +152,8 @@ export function announce(text: string, isError = false): void {
 /** A dialog over the page, which holds the focus and gives it back. */
 export function Dialog({ name, isOpen, close, children }: { name: string; isOpen: boolean; close: () => void; children: ComponentChildren }): JSX.Element | null {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key is pressed: who types on is in the dialog then, and not among the keys of the page.
+  useLayoutEffect(() => {
     const dialog = element.current;
     if (!isOpen || !dialog) return undefined;
     const before = document.activeElement;
