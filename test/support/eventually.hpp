@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -79,6 +80,19 @@ inline bool is_readable(int descriptor, Patience within = patience) {
   return detail::is_readable(descriptor, detail::Clock::now() + within);
 }
 
+namespace detail {
+
+/// Of a wait that is over: it has failed, also where the condition holds by now, for then each run
+/// of the test waits as long.
+template <class Condition>
+bool too_late(const Condition& condition, const char* who_tells) {
+  if (condition())
+    std::fprintf(stderr, "the condition holds, but %s has told of it in time\n", who_tells);
+  return false;
+}
+
+}  // namespace detail
+
 /// Something has changed that a test may wait for. Of any thread, after the change.
 inline void note_change() {
   detail::Changes::all().note();
@@ -91,7 +105,8 @@ bool eventually(const Condition& condition, Patience within = patience) {
   for (;;) {
     const auto seen = detail::Changes::all().count();
     if (condition()) return true;
-    if (!detail::Changes::all().wait_beyond(seen, end)) return condition();
+    if (!detail::Changes::all().wait_beyond(seen, end))
+      return detail::too_late(condition, "no call of note_change");
   }
 }
 
@@ -124,7 +139,8 @@ bool eventually_in(const std::filesystem::path& folder,
            && watched.has_relative_path())
       watched = watched.parent_path();
     if (condition()) return true;
-    if (!detail::is_readable(watch.get(), end)) return condition();
+    if (!detail::is_readable(watch.get(), end))
+      return detail::too_late(condition, "no change in the folder");
     char events[4096];
     while (::read(watch.get(), events, sizeof events) > 0) {
     }

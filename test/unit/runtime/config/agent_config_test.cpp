@@ -204,7 +204,7 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   }
   config.server.oidc_issuer = "javascript:x";
   CHECK(validate(config).error().what
-        == "server.oidc_issuer: \"javascript:x\" is no address; expected one like "
+        == "server.oidc_issuer: \"javascript://x\" is no address; expected one like "
            "\"https://nomad.example.com\"");
   config.server.oidc_issuer = "https://ann:secret@nomad.example";
   CHECK(validate(config).error().what

@@ -303,13 +303,13 @@ TEST_CASE("audit: with the best effort a call goes on without its line, and what
 
   CHECK(fixture.send("GET", "/v1/status/leader", "").status == 200);
   // The log comes to it later, and must have found no folder.
-  REQUIRE(test::eventually([&] {
+  REQUIRE(test::succeeds([&] {
     const auto metered = fixture.send("GET", "/v1/metrics", "");
     return metered.body.find("audit.failed") != std::string::npos;
   }));
 
   std::filesystem::create_directories(std::filesystem::path{fixture.path}.parent_path());
-  CHECK(test::eventually([&] {
+  CHECK(test::succeeds([&] {
     fixture.send("GET", "/v1/status/leader", "");
     return fixture.text().find("EventsLost") != std::string::npos;
   }));

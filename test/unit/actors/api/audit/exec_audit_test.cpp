@@ -35,6 +35,11 @@ struct ExecAudit {
     return found;
   }
 
+  bool eventually_has(const std::string& expected) const {
+    return test::eventually_in(std::filesystem::path{path}.parent_path(),
+                               [&] { return stages() == expected; });
+  }
+
   Peer peer() const {
     return Peer{fixture->address(),
                 ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true")};
@@ -59,14 +64,12 @@ TEST_CASE("exec: the audit log has when a session began, whose it is, and when i
     log.fixture->started();
     CHECK(log.stages() == session);
   }
-  CHECK(eventually([&] { return log.stages() == session + "OperationComplete "; }));
+  CHECK(log.eventually_has(session + "OperationComplete "));
 
   auto refused = log.peer();
   refused.send(R"({"version":1,"auth_token":"nothing"})");
   CHECK(refused.next().starts_with("close 1008"));
-  CHECK(eventually([&] {
-    return log.stages() == session + "OperationComplete OperationReceived OperationComplete ";
-  }));
+  CHECK(log.eventually_has(session + "OperationComplete OperationReceived OperationComplete "));
   CHECK(log.text().find("\"status_code\":403") != std::string::npos);
 }
 
