@@ -257,6 +257,14 @@ struct Action {
   args @2 :List(Text) $works;
 }
 
+# When a task runs; outside of it the task is paused. Of later releases.
+struct TaskScheduleCron {
+  start @0 :Text $works;               # six fields of a cron expression: the last one is the year
+  end @1 :Text $works;                 # minute and hour of the day of the start
+  timezone @2 :Text $works;            # "": the node's
+}
+struct TaskSchedule { cron @0 :TaskScheduleCron $works; }
+
 struct ScalingPolicy {
   min @4 :Int64 $int64 $nullable(true) $works;
   max @5 :Int64 $int64 $nullable(true) $works;
@@ -302,6 +310,7 @@ struct Task {
   identity @25 :Identity $works;
   identities @26 :List(Identity) $hcl("") $omitEmpty $omitNull;  # its blocks that have a name
   actions @27 :List(Action) $hcl("action") $omitEmpty $omitNull $update(inPlace) $works;
+  schedule @28 :TaskSchedule $omitEmpty $omitNull $update(inPlace) $works;
 }
 
 # What becomes of a group's allocations on a node that is away, and when it is back; of later releases, in

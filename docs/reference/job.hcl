@@ -420,6 +420,12 @@ task "server" {
     command = "/bin/kill"
     args    = ["-HUP", "1"]
   }
+  schedule {
+    cron {
+      start = "0 9 * * MON-FRI *"
+      end   = "0 17"
+    }
+  }
 }
 
 #: job > group > task > lifecycle
@@ -569,6 +575,18 @@ identity {
 action "migrate-database" {
   command = "/local/migrate"
   args    = ["-up"]
+}
+
+#: job > group > task > schedule
+# When it runs. Outside of that it is paused: stopped by its `kill_signal`, which counts as no failure and no restart, and
+# started again at the next start; what it has reserved stays its own. A paused task is healthy to deployments. `nomadctl alloc pause`
+# overrides the schedule. Not of poststop tasks.
+schedule {
+  cron {
+    start    = "0 9 * * MON-FRI *"    # Minute, hour, day, month, weekday and year, without `,` and `/`.
+    end      = "0 17"                 # Minute and hour, later on the same day.
+    timezone = "Europe/Zurich"        # The node's, unless it is set.
+  }
 }
 
 #: job > group > task > dispatch_payload

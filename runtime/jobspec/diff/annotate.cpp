@@ -35,7 +35,7 @@ void annotate_count(object& group) {
   });
 }
 
-/// Services, constraints and the bounds of logs can change under a running task.
+/// Services, constraints, schedules and the bounds of logs can change under a running task.
 bool is_destructive(const object& task) {
   bool destructive = false;
   each(task, "Fields", [&](const object& field) {
@@ -43,7 +43,7 @@ bool is_destructive(const object& task) {
   });
   each(task, "Objects", [&](const object& changed) {
     const std::string_view name = tree::text(changed, "Name");
-    if (name == "Service" || name == "Constraint") return;
+    if (name == "Service" || name == "Constraint" || name == "Schedule") return;
     if (name != "LogConfig") {
       destructive = true;
       return;

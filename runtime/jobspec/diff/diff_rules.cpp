@@ -124,6 +124,9 @@ constexpr ObjectRule template_rule{template_children};
 constexpr ChildRule action_children[] = {{"Args", Compare::text_set, "Args"}};
 constexpr ObjectRule action_rule{action_children};
 
+constexpr ChildRule schedule_children[] = {{"Cron", Compare::fields, "Schedule", &plain_rule}};
+constexpr ObjectRule schedule_rule{schedule_children};
+
 constexpr ChildRule task_children[] = {
     {"Constraints", Compare::field_set, "Constraint", &plain_rule},
     {"Affinities", Compare::field_set, "Affinity", &plain_rule},
@@ -138,6 +141,7 @@ constexpr ChildRule task_children[] = {
     {"Identity", Compare::object, "Identity", &identity_rule},
     {"Identities", Compare::by_key, "Identity", &named_identity_rule},
     {"Actions", Compare::in_order, "Action", &action_rule},
+    {"Schedule", Compare::schedule, "Schedule", &schedule_rule},
 };
 constexpr Names task_ignored[] = {"Name"};
 

@@ -37,6 +37,7 @@ enum class Compare : std::uint8_t {
   addresses,       ///< names with host and port
   dns,
   wait,
+  schedule,  ///< by the fields of its Cron
   regions,
 };
 

@@ -145,6 +145,8 @@ ObjectDiffs Differ::child_diffs(Compare how,
       return dns(child, before, after);
     case Compare::wait:
       return wait(child, before, after);
+    case Compare::schedule:
+      return schedule(child, before, after);
     case Compare::regions:
       return regions(child, before, after);
   }
@@ -293,6 +295,12 @@ ObjectDiffs Differ::wait(const Child& child, const object& before, const object&
   if (old_wait == nullptr && new_wait == nullptr) return {};
   return flat_map(child.name, collect(old_wait), collect(new_wait), old_wait == nullptr,
                   new_wait == nullptr, contextual_);
+}
+
+/// The block has nothing else, and Nomad shows its fields as the schedule's.
+ObjectDiffs Differ::schedule(const Child& child, const object& before, const object& after) const {
+  return children_diffs(child.typed(), tree::child(before, child.member),
+                        tree::child(after, child.member));
 }
 
 }  // namespace nomad::jobspec

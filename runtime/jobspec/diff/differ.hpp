@@ -68,6 +68,7 @@ private:
   ObjectDiffs addresses(const Child&, const object& before, const object& after) const;
   ObjectDiffs dns(const Child&, const object& before, const object& after) const;
   ObjectDiffs wait(const Child&, const object& before, const object& after) const;
+  ObjectDiffs schedule(const Child&, const object& before, const object& after) const;
 
   // Lists of objects, whose elements are matched first.
   ObjectDiffs field_set(const Child&,

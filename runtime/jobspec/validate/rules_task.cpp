@@ -9,6 +9,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
+#include "runtime/jobspec/cron/task_schedule.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 #include "runtime/template/functions/library.hpp"
 #include "runtime/template/render.hpp"
@@ -171,6 +172,20 @@ void check_actions(const DraftBlock& task, Mistakes& out) {
     out.add_joined(fmt::format("Action {} validation failed: ", name), check_action(action));
     if (++times[name] == 2) out.add(fmt::format("Action {} defined multiple times", name));
   });
+}
+
+void check_schedule(const DraftBlock& task, Mistakes& out) {
+  const DraftBlock schedule = task.child("Schedule");
+  if (!schedule) return;
+  constexpr std::string_view prefix = "Schedule validation failed: ";
+  const DraftBlock cron = schedule.child("Cron");
+  if (!cron) return out.add(std::string{prefix} + "must specify cron block");
+  const auto parsed
+      = TaskSchedule::parse(cron.text("Start"), cron.text("End"), cron.text("Timezone"));
+  if (!parsed) out.add(std::string{prefix} + parsed.error().what);
+  if (const DraftBlock lifecycle = task.child("Lifecycle");
+      lifecycle && lifecycle.text("Hook") == "poststop")
+    out.add(std::string{prefix} + "a poststop task runs when the others have ended");
 }
 
 void check_lifecycle(const DraftBlock& task, Mistakes& out) {
@@ -412,6 +427,7 @@ Mistakes check_task(const DraftBlock& task,
     out.add_joined("Vault validation failed: ", check_vault(vault));
   check_templates(task, out);
   check_actions(task, out);
+  check_schedule(task, out);
   if (const DraftBlock payload = task.child("DispatchPayload");
       payload && escapes_allocation("task/local/", payload.text("File")))
     out.add("Dispatch Payload validation failed: destination escapes allocation directory");

@@ -98,6 +98,32 @@ TEST_CASE("diff: actions and links are compared by their positions") {
   CHECK(between(as_stored(small_job()), before).at("Type") == "Edited");
 }
 
+TEST_CASE("diff: a schedule is shown by the fields of its cron block") {
+  const auto job_with = [](const std::string& schedule) {
+    auto job = small_job();
+    auto& task = job.at("TaskGroups").at(0).at("Tasks").at(0).as_object();
+    if (!schedule.empty()) task["Schedule"] = boost::json::parse(schedule);
+    return as_stored(job);
+  };
+  const auto schedule_of = [](const value& found) {
+    return to_text(found.at("TaskGroups").at(0).at("Tasks").at(0).at("Objects"));
+  };
+  const auto before = job_with(R"({"Cron":{"Start":"0 9 * * * *","End":"0 16"}})");
+  const auto after = job_with(R"({"Cron":{"Start":"0 9 * * * *","End":"0 17"}})");
+  CHECK(
+      schedule_of(between(before, after))
+      == to_text(boost::json::parse(
+          R"([{"Type":"Edited","Name":"Schedule","Fields":[)"
+          R"({"Type":"Edited","Name":"End","Old":"0 16","New":"0 17","Annotations":null}],"Objects":null}])")));
+  CHECK(
+      schedule_of(between(job_with(""), before))
+      == to_text(boost::json::parse(
+          R"([{"Type":"Added","Name":"Schedule","Fields":[)"
+          R"({"Type":"Added","Name":"End","Old":"","New":"0 16","Annotations":null},)"
+          R"({"Type":"Added","Name":"Start","Old":"","New":"0 9 * * * *","Annotations":null}],"Objects":null}])")));
+  CHECK(between(before, before).at("Type") == "None");
+}
+
 TEST_CASE("the table of changes") {
   const value table = load_json("diff.json");
   const object base = as_stored(table.at("base").as_object());

@@ -304,6 +304,13 @@ job "j" {
         command = "/bin/echo"
         args    = ["hi"]
       }
+      schedule {
+        cron {
+          start    = "30 9 * * MON-FRI *"
+          end      = "0 16"
+          timezone = "America/New_York"
+        }
+      }
       template {
         data        = "x"
         destination = "local/x"
@@ -328,6 +335,8 @@ job "j" {
       == R"({"Description":"what it does","Links":[{"Label":"docs","Url":"https://docs.example"}]})");
   const auto& task = job.at("TaskGroups").at(0).at("Tasks").at(0);
   CHECK(to_text(task.at("Actions")) == R"([{"Args":["hi"],"Command":"/bin/echo","Name":"say"}])");
+  CHECK(to_text(task.at("Schedule"))
+        == R"({"Cron":{"End":"0 16","Start":"30 9 * * MON-FRI *","Timezone":"America/New_York"}})");
   CHECK(task.at("Templates").at(0).at("Once") == true);
   CHECK(task.at("Templates").at(0).at("ChangeScript").at("RunOnFirstRender") == true);
   CHECK(task.at("Artifacts").at(0).at("Chown") == true);

@@ -135,6 +135,21 @@ TEST_CASE("actions: a name without gaps, one of each, and a command") {
   CHECK(twice.find("multiple times") == twice.rfind("multiple times"));
 }
 
+TEST_CASE("schedules: have a cron block whose end follows its start") {
+  const auto finds = [](const std::string& schedule, const char* hook, const std::string& text) {
+    auto job = small_job();
+    task_of(job)["Schedule"] = boost::json::parse(schedule);
+    task_of(job)["Lifecycle"] = object{{"Hook", hook}};
+    return joined(errors_of(job)).find("Schedule validation failed: " + text) != std::string::npos;
+  };
+  const std::string good = R"({"Cron":{"Start":"0 9 * * MON-FRI *","End":"0 16"}})";
+  CHECK_FALSE(finds(good, "poststart", ""));
+  CHECK(finds(good, "poststop", "a poststop task runs when the others have ended"));
+  CHECK(finds("{}", "poststart", "must specify cron block"));
+  const std::string early = R"({"Cron":{"Start":"0 9 * * * *","End":"0 8"}})";
+  CHECK(finds(early, "poststart", "end cannot be sooner than start; end=\"0 8\", start="));
+}
+
 TEST_CASE("ui: its description is no book") {
   const auto errors_with = [](std::size_t bytes) {
     auto job = small_job();
