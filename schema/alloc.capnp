@@ -7,6 +7,7 @@ using import "annotations.capnp".map;
 using import "annotations.capnp".time;
 using import "annotations.capnp".hidden;
 using import "annotations.capnp".always;
+using import "annotations.capnp".omitEmpty;
 using import "annotations.capnp".omitZero;
 using Common = import "common.capnp";
 using Job = import "job.capnp";
@@ -16,6 +17,17 @@ enum DesiredStatus { run @0; stop @1; evict @2; }
 enum ClientStatus { pending @0; running @1; complete @2; failed @3; lost @4; unknown @5; }
 
 enum TaskRunState { pending @0; running @1; dead @2; }
+
+# Whether a task with a schedule runs, and by whose will.
+enum TaskScheduleState {
+  run @0 $json("");                    # it has no schedule, or is within it
+  forceRun @1 $json("force_run");
+  scheduledPause @2 $json("scheduled_pause");
+  forcePause @3 $json("force_pause");
+}
+
+# What a user wants in place of a task's schedule.
+enum TaskScheduleOrder { scheduled @0; run @1; pause @2; }
 
 struct TaskEvent {
   type @0 :Text;
@@ -58,6 +70,7 @@ struct TaskState {
   finishedAt @5 :Int64 $time;
   events @6 :List(TaskEvent);          # newest last, at most 10
   taskHandle @7 :TaskHandle;
+  paused @8 :TaskScheduleState $omitEmpty;  # of later releases
 }
 
 struct AllocatedDevice {

@@ -31,4 +31,5 @@ struct LocalTask {
   networkPorts @8 :List(Common.IntEntry);
   handleVersion @9 :UInt32;            # 0: it is `handle`
   handleData @10 :Data;                # the driver's own, opaque
+  scheduleOrder @11 :Alloc.TaskScheduleOrder;
 }

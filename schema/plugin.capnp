@@ -126,6 +126,7 @@ struct TaskSummary {
   restarts @3 :UInt64;
   startedAt @4 :Int64;                # Unix
   finishedAt @5 :Int64;
+  paused @6 :Alloc.TaskScheduleState;
 }
 
 # Where a check stands that the job says has to pass.

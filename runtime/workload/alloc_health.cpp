@@ -31,7 +31,8 @@ AllocHealth::Verdict AllocHealth::update(std::span<const TaskState* const> state
                                          bool alloc_failed,
                                          Nanoseconds now) {
   if (verdict_ != Verdict::undecided) return verdict_;
-  std::int64_t latest_start = 0;
+  std::optional<std::int64_t> latest_start{0};
+  has_paused_ = false;
   for (std::size_t i = 0; i < states.size() && i < tasks_.size(); ++i) {
     const auto& task = tasks_[i];
     const auto& state = *states[i];
@@ -40,12 +41,16 @@ AllocHealth::Verdict AllocHealth::update(std::span<const TaskState* const> state
     if (ephemeral && task.hook == "poststart" && state.successful()) continue;
     const bool may_end = ephemeral && task.hook == "prestart";
     if (state.failed || (state.finished_at != 0 && !may_end)) return verdict_ = Verdict::unhealthy;
-    if (state.state == TaskRunState::PENDING) {
-      latest_start = 0;
+    if (is_pause(state.paused)) {
+      has_paused_ = true;
+    } else if (state.state == TaskRunState::PENDING) {
+      latest_start.reset();
       break;
+    } else {
+      latest_start = std::max(*latest_start, state.started_at);
     }
-    latest_start = std::max(latest_start, state.started_at);
   }
+  if (latest_start == 0 && !has_paused_) latest_start.reset();
   alloc_failed_ = alloc_failed;
   if (alloc_failed) return verdict_ = Verdict::unhealthy;
 
@@ -53,7 +58,7 @@ AllocHealth::Verdict AllocHealth::update(std::span<const TaskState* const> state
     latest_start_ = latest_start;
     running_since_.reset();
     if (passing_since_) passing_since_ = now;
-    if (latest_start != 0) running_since_ = now;
+    if (latest_start) running_since_ = now;
   }
   return decide(now);
 }

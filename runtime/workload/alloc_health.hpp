@@ -3,8 +3,9 @@
 // Healthy: every task has been running, without a restart, for `min_healthy_time`, and (when checks
 // count and there are any) every check of the job has been passing as long. Unhealthy: a task
 // failed or ended that should not, the allocation failed as a whole, or the deadline passed.
-// Prestart tasks may end; a poststart task that succeeded and poststop tasks do not matter.
-// An allocation that the servers stop gets no verdict.
+// A task that is paused, by its schedule or by order, is as it should be, and while one is, checks
+// do not count. Prestart tasks may end; a poststart task that succeeded and poststop tasks do not
+// matter. An allocation that the servers stop gets no verdict.
 //
 // Times are a monotonic clock's. A verdict is final.
 #pragma once
@@ -66,14 +67,16 @@ private:
   Verdict decide(Nanoseconds now);
   std::string explain_checks(std::string_view task) const;
 
-  bool needs_checks() const { return rules_.checks > 0; }
+  bool needs_checks() const { return rules_.checks > 0 && !has_paused_; }
 
   HealthRules rules_;
   std::vector<HealthTask> tasks_;
   Nanoseconds deadline_;
   Verdict verdict_ = Verdict::undecided;
   bool alloc_failed_ = false;
-  std::int64_t latest_start_ = 0;  ///< Of the tasks, by wall clock; 0: not all have started.
+  bool has_paused_ = false;
+  /// Of the tasks, by wall clock; nothing: not all have started that are to run.
+  std::optional<std::int64_t> latest_start_;
   std::optional<Nanoseconds> running_since_;
   std::optional<Nanoseconds> passing_since_;
   std::vector<CheckStanding> standings_;

@@ -112,6 +112,7 @@ void write_task_state(const TaskState& from, schema::TaskState::Builder to) {
   to.setLastRestart(from.last_restart);
   to.setStartedAt(from.started_at);
   to.setFinishedAt(from.finished_at);
+  to.setPaused(from.paused);
   auto events = to.initEvents(from.events.size());
   for (unsigned i = 0; i < events.size(); ++i)
     write_event(from.events[i], events[i]);
@@ -124,7 +125,8 @@ TaskState read_task_state(schema::TaskState::Reader from) {
                   .last_restart = from.getLastRestart(),
                   .started_at = from.getStartedAt(),
                   .finished_at = from.getFinishedAt(),
-                  .events = {}};
+                  .events = {},
+                  .paused = from.getPaused()};
   for (const auto event : from.getEvents()) {
     TaskEvent copied{.type = copy(event.getType()),
                      .time = event.getTime(),

@@ -59,11 +59,17 @@ RestartDecision RestartTracker::decide(Nanoseconds now, Random& random) {
   restart_asked_ = false;
   failure_ = false;
   killed_ = false;
+  paused_ = false;
   return decision;
 }
 
 RestartDecision RestartTracker::decide_noted(Nanoseconds now, Random& random) {
   if (killed_) return {.kind = Kind::killed, .reason = {}};
+  if (paused_) {
+    count_ = 0;
+    interval_start_ = now;
+    return {.kind = Kind::paused, .reason = {}};
+  }
   if (restart_asked_) return {.kind = Kind::restart, .reason = {}};
   const bool ended_well = exit_successful_.value_or(false) && !on_success_;
   if (rules_.attempts == 0)

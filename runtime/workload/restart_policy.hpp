@@ -3,13 +3,14 @@
 //
 // Rules, in this order:
 //   1. Killed: no restart.
-//   2. A restart that somebody asked for (API, template): at once; it does not count.
-//   3. No attempts allowed: the task ends; with success when it succeeded and need not run on.
-//   4. A start error that is not recoverable: the task ends as failed.
-//   5. A success that need not be repeated: the task ends well.
-//   6. More than `attempts` restarts in `interval`: mode `fail` ends the task as failed, mode
+//   2. Paused: it runs again when its schedule says so; the attempts are counted anew.
+//   3. A restart that somebody asked for (API, template): at once; it does not count.
+//   4. No attempts allowed: the task ends; with success when it succeeded and need not run on.
+//   5. A start error that is not recoverable: the task ends as failed.
+//   6. A success that need not be repeated: the task ends well.
+//   7. More than `attempts` restarts in `interval`: mode `fail` ends the task as failed, mode
 //      `delay` waits for the interval's end.
-//   7. Otherwise: after `delay` and up to a quarter more.
+//   8. Otherwise: after `delay` and up to a quarter more.
 // A success of a task that has to run on (a service) counts as an attempt too.
 #pragma once
 
@@ -47,6 +48,7 @@ struct RestartDecision {
   enum class Kind : std::uint8_t {
     nothing,         ///< Nothing happened that asks for a decision.
     killed,          ///< The task was killed and stays dead.
+    paused,          ///< Start again when the schedule lets it.
     restart,         ///< Start again after `delay`.
     not_restarting,  ///< The task failed for good.
     terminated,      ///< The task is over, not failed.
@@ -80,6 +82,9 @@ public:
 
   void note_killed() { killed_ = true; }
 
+  /// It is ended because it is paused: how it ends does not matter.
+  void note_paused() { paused_ = true; }
+
   RestartDecision decide(Nanoseconds now, Random& random);
 
 private:
@@ -96,6 +101,7 @@ private:
   bool restart_asked_ = false;
   bool failure_ = false;
   bool killed_ = false;
+  bool paused_ = false;
 };
 
 }  // namespace nomad::workload

@@ -168,6 +168,15 @@ TaskEvent waiting_for_delay(std::int64_t now, Nanoseconds delay, bool skipped) {
                           skipped ? "Skipping" : "Waiting for", format_duration(delay)));
 }
 
+TaskEvent schedule_says(std::int64_t now, schema::TaskScheduleState state) {
+  using State = schema::TaskScheduleState;
+  const bool is_order = state == State::FORCE_PAUSE || state == State::FORCE_RUN;
+  const bool pauses = state == State::FORCE_PAUSE || state == State::SCHEDULED_PAUSE;
+  return make(pauses ? pausing : running, now)
+      .saying(fmt::format("{} due to {}", pauses ? "Pausing" : "Running",
+                          is_order ? "override" : "schedule"));
+}
+
 TaskEvent disk_exceeded(std::int64_t now, std::uint64_t used_mb, std::int64_t size_mb) {
   return message(disk_resources_exceeded, now,
                  fmt::format("the allocation's directory holds {} MiB, and the size of its "

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/base/duration.hpp"
+#include "schema/alloc.capnp.h"
 
 namespace nomad::workload {
 
@@ -77,6 +78,8 @@ inline constexpr std::string_view waiting_shutdown_delay = "Waiting for shutdown
 inline constexpr std::string_view skipping_shutdown_delay = "Skipping shutdown delay";
 inline constexpr std::string_view alloc_unhealthy = "Alloc Unhealthy";
 inline constexpr std::string_view disk_resources_exceeded = "Disk Resources Exceeded";
+inline constexpr std::string_view pausing = "Pausing";
+inline constexpr std::string_view running = "Running";
 
 /// An event without details: its sentence is the type's own ("Task started by client"), or "".
 TaskEvent make(std::string_view type, std::int64_t now);
@@ -104,6 +107,8 @@ TaskEvent killing_within(std::int64_t now, Nanoseconds timeout);
 TaskEvent was_killed(std::int64_t now, std::string error = {});
 TaskEvent failed_sibling(std::int64_t now, std::string_view task);
 TaskEvent waiting_for_delay(std::int64_t now, Nanoseconds delay, bool skipped);
+/// A task's schedule, or an order in its place, has come to say this.
+TaskEvent schedule_says(std::int64_t now, schema::TaskScheduleState state);
 /// The allocation's directory holds more than its ephemeral_disk may.
 TaskEvent disk_exceeded(std::int64_t now, std::uint64_t used_mb, std::int64_t size_mb);
 

@@ -84,6 +84,7 @@ void TaskMachine::begin(EventTime now) {
   const auto exit = was_saved_ && setup_failure_.empty() && !killed_ && !should_stop()
                         ? record_.unjudged_exit()
                         : std::nullopt;
+  follow_schedule();
   if (!exit) publish();  // Else what follows is: servers may have heard it already.
   if (!setup_failure_.empty()) {
     record_.add(event::setup_failed(now_.unix, setup_failure_).failing_task());
@@ -112,9 +113,12 @@ void TaskMachine::set_gate(bool open, EventTime now) {
   if (open && state_ == State::gate) prestart_from(0);
 }
 
-void TaskMachine::set_terms(TaskTerms terms) {
+void TaskMachine::set_terms(TaskTerms terms, EventTime now) {
+  now_ = now;
   tracker_.set_rules(terms.restart);
   terms_ = std::move(terms);
+  if (!terms_.schedule) record_.schedule_order = schema::TaskScheduleOrder::SCHEDULED;
+  if (state_ != State::idle) follow_schedule();
 }
 
 void TaskMachine::tell(TaskEvent event, EventTime now) {
@@ -142,6 +146,7 @@ void TaskMachine::kill(TaskKill request, EventTime now) {
   switch (state_) {
     case State::waiting_for_servers:
     case State::gate:
+    case State::paused:
     case State::restart_delay:
       die();
       return;
@@ -357,6 +362,10 @@ void TaskMachine::prestart_over() {
     next_run();
   else if (has_process_)
     poststart();
+  else if (!terms_.schedule_error.empty())
+    fail_validation(terms_.schedule_error);
+  else if (must_pause())
+    pause();
   else
     configure();
 }
@@ -372,13 +381,17 @@ void TaskMachine::configured(Round round, const Result<>& outcome, EventTime now
   if (!is_current(round, now)) return;
   if (!outcome) {
     record_.run_id.clear();
-    record_.add(event::validation_failed(now_.unix, outcome.error().what));
-    tracker_.note_start_error(/*recoverable=*/false);
-    decide();
+    fail_validation(outcome.error().what);
     return;
   }
   go(State::saving_run);
   save();
+}
+
+void TaskMachine::fail_validation(const std::string& why) {
+  record_.add(event::validation_failed(now_.unix, why));
+  tracker_.note_start_error(/*recoverable=*/false);
+  decide();
 }
 
 void TaskMachine::saved(Round round, const Result<>& outcome, EventTime now) {
@@ -445,8 +458,10 @@ void TaskMachine::running() {
   go(State::running);
   if (exit_)
     process_ended();
-  else if (killed_ || restarting_)
-    end_process();
+  else if (killed_ || restarting_ || is_pause(record_.state->paused))
+    end_process();  // Whom the last agent was pausing may be on its way out.
+  else
+    follow_schedule();
 }
 
 }  // namespace nomad::workload

@@ -21,7 +21,11 @@
 //     answered, or their deadlines are over, it ends. Ending is last, and happens once.
 // (6) A dead task that is not poststop waits for its kill, because a restart of all tasks may make
 //     it run again. A poststop task ends by itself.
-// (7) Each request to restart is answered once: refused at once, or when the process has ended, or
+// (7) A task is paused outside of its schedule, and by order: its process is ended as for a
+// restart,
+//     which the restart policy neither counts nor judges, and none is started. Starts are asked for
+//     only when the schedule has just been looked at.
+// (8) Each request to restart is answered once: refused at once, or when the process has ended, or
 //     refused when the task ends. For a process that turns out to be lost, the start that follows
 //     is the restart.
 //
@@ -34,10 +38,11 @@
 //     └───begin─▶ (policy)                                  it says that the last run has ended, and no more
 //
 //   gate ─set_gate(open)─▶ prestart ─prestart_done, last─▶ configuring ─configured─▶ saving_run
+//                                   └───outside of its schedule─▶ paused ─alarm_over, set_schedule─▶ configuring
 //   saving_run ─saved─▶ starting ─started─▶ saving_start ─saved─▶ poststart ─hook_answered, last─▶ running
 //                       prestart ─prestart_done, last, of a recovered process─▶ poststart
 //
-//   running ─kill, restart─▶ pre_kill ─hook_answered, last─▶ shutdown_delay     killed, with a delay
+//   running ─kill, restart, alarm_over, set_schedule─▶ pre_kill ─hook_answered, last─▶ shutdown_delay     killed, with a delay
 //                                                        └─▶ stopping           otherwise
 //   shutdown_delay ─time_over, skip_delay─▶ stopping ─stop_failed, time_over─▶ stopping, five times
 //
@@ -50,7 +55,7 @@
 //   (policy) ─▶ restart_delay ─time_over─▶ gate   or at once, without a delay
 //            └▶ dead ─kill─▶ stop_hooks ─hook_answered, last─▶ ended
 //
-//   waiting_for_servers, gate, restart_delay ─kill─▶ dead ─▶ stop_hooks
+//   waiting_for_servers, gate, paused, restart_delay ─kill─▶ dead ─▶ stop_hooks
 //
 // clang-format on
 #pragma once
@@ -71,6 +76,10 @@
 #include "runtime/workload/task_event.hpp"
 #include "runtime/workload/task_record.hpp"
 #include "schema/plugin.capnp.h"
+
+namespace nomad::jobspec {
+class TaskSchedule;
+}
 
 namespace nomad::workload {
 
@@ -106,6 +115,8 @@ struct TaskTerms {
   Nanoseconds shutdown_delay{0};
   bool alloc_is_over = false;  ///< Its client status is terminal: no task starts.
   bool alloc_stops = false;    ///< The servers stop it: no task starts but poststop ones.
+  std::shared_ptr<const jobspec::TaskSchedule> schedule{};  ///< Null: it runs at all times.
+  std::string schedule_error{};  ///< Why there is none although the job has one; the task fails.
 };
 
 struct TaskKill {
@@ -195,6 +206,13 @@ struct Wait {
   Nanoseconds delay;
 };
 
+/// Look at the schedule again. Answer: `alarm_over`, after `delay`. One that is set later counts in
+/// its place.
+struct SetAlarm {
+  std::uint64_t number;
+  Nanoseconds delay;
+};
+
 struct AnswerRestart {
   std::uint64_t ticket;
   Result<> outcome;
@@ -225,6 +243,7 @@ using TaskAction = std::variant<task_action::Publish,
                                 task_action::Stop,
                                 task_action::Destroy,
                                 task_action::Wait,
+                                task_action::SetAlarm,
                                 task_action::AnswerRestart,
                                 task_action::Log,
                                 task_action::End>;
@@ -244,6 +263,7 @@ public:
     waiting_for_servers,
     gate,
     prestart,
+    paused,  ///< Ready to start, outside of its schedule or by order.
     configuring,
     saving_run,
     starting,
@@ -283,7 +303,10 @@ public:
   void begin(EventTime now);
   /// Whether the task's lifecycle stage may start now. It is asked before each start.
   void set_gate(bool open, EventTime now);
-  void set_terms(TaskTerms terms);
+  void set_terms(TaskTerms terms, EventTime now);
+  /// Overrides the schedule, or has it obeyed again. `rejected`: there is none, or the task is
+  /// over.
+  Result<> set_schedule(schema::TaskScheduleOrder order, EventTime now);
   void kill(TaskKill request, EventTime now);
   /// Cuts short a shutdown delay, this one or one to come.
   void skip_delay(EventTime now);
@@ -310,6 +333,7 @@ public:
   void stop_failed(Round round, const Error& err, EventTime now);
   void destroyed(Round round, const Result<>& outcome, EventTime now);
   void time_over(Round round, EventTime now);
+  void alarm_over(std::uint64_t number, EventTime now);
 
   /// The driver says that a run is over. Of another run than the record's, or again: no matter.
   void exited(const std::string& run_id, const ExitResult& result, EventTime now);
@@ -317,6 +341,9 @@ public:
   State step() const { return state_; }
 
   const TaskRecord& record() const { return record_; }
+
+  /// What the schedule, or an order, says of `now`. `rejected`: there is no schedule.
+  Result<schema::TaskScheduleState> schedule_state(EventTime now) const;
 
   /// There is a process, and nothing is known of its end: it can be signalled and looked into.
   bool is_alive() const { return has_process_ && !exit_; }
@@ -328,9 +355,16 @@ private:
   void prestart_from(std::size_t hook);
   void prestart_over();
   void configure();
+  void fail_validation(const std::string& why);
   void fail_start(const Error& err, bool recoverable);
   void poststart();
   void running();
+
+  // Its schedule.
+  schema::TaskScheduleState wanted_state(EventTime now) const;
+  void follow_schedule();
+  bool must_pause();  ///< Says so, where that is new.
+  void pause();
 
   // The way out of it.
   void end_process();
@@ -374,6 +408,7 @@ private:
   std::vector<TaskAction> actions_;
   State state_ = State::idle;
   Round round_ = 0;
+  std::uint64_t alarm_ = 0;  ///< The one that counts.
   std::string setup_failure_;
   std::string kill_error_;
   bool was_saved_ = false;  ///< There is a record of the last agent.

@@ -1,10 +1,11 @@
-// The part of TaskMachine that follows a running task: hooks after Prestart, the process's end, and
-// what comes after it.
+// The part of TaskMachine that follows a running task: hooks after Prestart, the process's end,
+// what comes after it, and the schedule by which it is paused.
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "runtime/jobspec/cron/task_schedule.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::workload {
@@ -12,6 +13,7 @@ namespace nomad::workload {
 using namespace task_action;
 namespace event = task_event;
 using schema::TaskRunState;
+using schema::TaskScheduleOrder;
 
 namespace {
 
@@ -39,6 +41,15 @@ std::string_view phase_name(HookPhase phase) {
     default:
       return "prestart";
   }
+}
+
+constexpr std::int64_t nanos_in_second = 1'000'000'000;
+
+/// Clocks are set, and machines sleep: what the schedule says of now is looked at this often.
+constexpr Nanoseconds longest_alarm = std::chrono::minutes{1};
+
+Error without_schedule(std::string_view task) {
+  return {Errc::rejected, fmt::format("task \"{}\" has no schedule", task)};
 }
 
 }  // namespace
@@ -188,6 +199,7 @@ void TaskMachine::process_ended() {
   go(State::saving_exit);
   record_.add(event::exited(now_.unix, *exit_));
   tracker_.note_exit(exit_->successful());
+  if (is_pause(record_.state->paused)) tracker_.note_paused();
   record_.run_id.clear();
   record_.has_handle = false;
   record_.handle = {};
@@ -235,6 +247,7 @@ void TaskMachine::decide() {
     case Kind::terminated:
       die();
       return;
+    case Kind::paused:
     case Kind::restart:
       break;
   }
@@ -242,7 +255,11 @@ void TaskMachine::decide() {
     die();
     return;
   }
-  record_.add(event::restarting_in(now_.unix, decision.delay, decision.reason));
+  auto restarting = event::restarting_in(now_.unix, decision.delay, decision.reason);
+  if (decision.kind == Kind::paused)
+    record_.add_uncounted(std::move(restarting));
+  else
+    record_.add(std::move(restarting));
   record_.enter(TaskRunState::PENDING, now_.unix);
   save_later();
   publish();
@@ -256,6 +273,7 @@ void TaskMachine::decide() {
 
 void TaskMachine::die() {
   go(State::dead);
+  record_.set_paused(schema::TaskScheduleState::RUN);
   record_.enter(TaskRunState::DEAD, now_.unix);
   if (killed_ || traits_.is_poststop) {
     complete();
@@ -278,6 +296,77 @@ void TaskMachine::end() {
   go(State::ended);
   answer_restarts(task_not_running());
   act(End{});
+}
+
+// -- its schedule --------------------------------------------------------------------------------
+
+TaskScheduleState TaskMachine::wanted_state(EventTime now) const {
+  if (!terms_.schedule) return TaskScheduleState::RUN;
+  switch (record_.schedule_order) {
+    case TaskScheduleOrder::RUN:
+      return TaskScheduleState::FORCE_RUN;
+    case TaskScheduleOrder::PAUSE:
+      return TaskScheduleState::FORCE_PAUSE;
+    case TaskScheduleOrder::SCHEDULED:
+      break;
+  }
+  return terms_.schedule->at(now.unix / nanos_in_second).runs ? TaskScheduleState::RUN
+                                                              : TaskScheduleState::SCHEDULED_PAUSE;
+}
+
+Result<TaskScheduleState> TaskMachine::schedule_state(EventTime now) const {
+  if (!terms_.schedule) return without_schedule(traits_.name);
+  return wanted_state(now);
+}
+
+Result<> TaskMachine::set_schedule(TaskScheduleOrder order, EventTime now) {
+  now_ = now;
+  if (!terms_.schedule) return without_schedule(traits_.name);
+  if (killed_ || record_.state->state == TaskRunState::DEAD) return task_not_running();
+  record_.schedule_order = order;
+  save_later();
+  follow_schedule();
+  return {};
+}
+
+void TaskMachine::alarm_over(std::uint64_t number, EventTime now) {
+  if (number != alarm_) return;
+  now_ = now;
+  follow_schedule();
+}
+
+/// To be called when what it says, or whether it counts, may have changed. In other states than
+/// these it is looked at when the task is about to start, or runs.
+void TaskMachine::follow_schedule() {
+  ++alarm_;
+  if (state_ == State::stop_hooks || state_ == State::ended) return;
+  if (terms_.schedule) {
+    const auto until = terms_.schedule->at(now_.unix / nanos_in_second).until;
+    const auto delay = until ? Nanoseconds{*until * nanos_in_second - now_.unix} : longest_alarm;
+    act(SetAlarm{alarm_, std::min(delay, longest_alarm)});
+  }
+  if (state_ == State::paused) {
+    prestart_over();
+  } else if (state_ == State::running && !killed_ && must_pause()) {
+    end_process();
+  }
+}
+
+bool TaskMachine::must_pause() {
+  const auto wanted = wanted_state(now_);
+  if (wanted != record_.state->paused) {
+    record_.set_paused(wanted);
+    note(event::schedule_says(now_.unix, wanted));
+  }
+  return is_pause(wanted);
+}
+
+void TaskMachine::pause() {
+  go(State::paused);
+  if (record_.state->state == TaskRunState::PENDING) return;
+  record_.enter(TaskRunState::PENDING, now_.unix);
+  save_later();
+  publish();
 }
 
 }  // namespace nomad::workload

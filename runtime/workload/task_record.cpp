@@ -99,6 +99,7 @@ std::map<std::string, std::string> TaskRecord::data_of(const std::string& name) 
 
 std::optional<bool> TaskRecord::unjudged_exit() const {
   if (!run_id.empty() || state->state != schema::TaskRunState::RUNNING) return {};
+  if (is_pause(state->paused)) return {};
   if (happened_in_last_run(*state, task_event::restart_signaled)) return {};
   const auto& events = state->events;
   const auto last
@@ -115,6 +116,19 @@ bool TaskRecord::was_being_killed() const {
 void TaskRecord::add(TaskEvent event) {
   auto changed = std::make_shared<TaskState>(*state);
   changed->append(std::move(event));
+  state = std::move(changed);
+}
+
+void TaskRecord::add_uncounted(TaskEvent event) {
+  auto changed = std::make_shared<TaskState>(*state);
+  changed->append_uncounted(std::move(event));
+  state = std::move(changed);
+}
+
+void TaskRecord::set_paused(TaskScheduleState paused) {
+  if (state->paused == paused) return;
+  auto changed = std::make_shared<TaskState>(*state);
+  changed->paused = paused;
   state = std::move(changed);
 }
 
@@ -137,6 +151,7 @@ Object<schema::LocalTask> to_object(const TaskRecord& record) {
                           record.handle.data.size()});
   draft->setHandleVersion(record.handle.version);
   draft->setRunComplete(record.run_complete);
+  draft->setScheduleOrder(record.schedule_order);
   auto hooks = draft->initHooks(record.hooks.size());
   for (unsigned i = 0; i < hooks.size(); ++i) {
     hooks[i].setName(text(record.hooks[i].name));
@@ -165,6 +180,7 @@ TaskRecord to_task_record(schema::LocalTask::Reader saved) {
   record.has_handle = saved.getHasHandle();
   record.handle = read_handle(saved);
   record.run_complete = saved.getRunComplete();
+  record.schedule_order = saved.getScheduleOrder();
   for (const auto hook : saved.getHooks()) {
     HookRecord state;
     state.done = hook.getDone();

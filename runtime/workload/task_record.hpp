@@ -75,6 +75,7 @@ struct TaskRecord {
   bool run_complete = false;     ///< Nothing of the task will ever run again.
   std::vector<NamedHook> hooks;  ///< As they were first looked at.
   DriverNetwork network;
+  schema::TaskScheduleOrder schedule_order = schema::TaskScheduleOrder::SCHEDULED;
 
   /// The hook's record, which is made when it is not there. Valid until one is made or left.
   const HookRecord& hook(const std::string& name);
@@ -86,13 +87,15 @@ struct TaskRecord {
   std::map<std::string, std::string> data_of(const std::string& name) const;
 
   /// Whether the end that was saved last was a success, if what follows from it was not saved.
-  /// Nothing where somebody had asked for a restart: that follows.
+  /// Nothing where somebody had asked for a restart, or it was paused: that follows.
   std::optional<bool> unjudged_exit() const;
   /// Whether the node killed the task in its last run.
   bool was_being_killed() const;
 
   /// These leave alone whoever holds the present `state`.
   void add(TaskEvent event);
+  void add_uncounted(TaskEvent event);  ///< TaskState::append_uncounted
+  void set_paused(TaskScheduleState paused);
   void enter(TaskRunState next, std::int64_t now);  ///< Nothing happens if it is there already.
 };
 

@@ -20,11 +20,15 @@ auto first_new(const TaskState& before, const TaskState& now) {
 }  // namespace
 
 void TaskState::append(TaskEvent event) {
-  if (event.fails_task()) failed = true;
   if (event.type == task_event::restarting) {
     ++restarts;
     last_restart = event.time;
   }
+  append_uncounted(std::move(event));
+}
+
+void TaskState::append_uncounted(TaskEvent event) {
+  if (event.fails_task()) failed = true;
   if (events.size() >= max_events) events.erase(events.begin());
   events.push_back(std::move(event));
 }

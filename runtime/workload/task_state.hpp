@@ -17,6 +17,12 @@ namespace nomad::workload {
 
 using schema::ClientStatus;
 using schema::TaskRunState;
+using schema::TaskScheduleState;
+
+/// Whether a task is not to run, by its schedule or by order.
+constexpr bool is_pause(TaskScheduleState state) {
+  return state == TaskScheduleState::SCHEDULED_PAUSE || state == TaskScheduleState::FORCE_PAUSE;
+}
 
 struct TaskState {
   static constexpr std::size_t max_events = 10;
@@ -28,9 +34,13 @@ struct TaskState {
   std::int64_t started_at = 0;
   std::int64_t finished_at = 0;
   std::vector<TaskEvent> events{};  ///< Oldest first.
+  TaskScheduleState paused = TaskScheduleState::RUN;
 
   /// Adds an event. One that fails the task sets `failed`; "Restarting" counts a restart.
   void append(TaskEvent event);
+
+  /// The same, and no restart is counted.
+  void append_uncounted(TaskEvent event);
 
   /// Goes to `next`: entering `running` sets `started_at`, being `dead` sets `finished_at`.
   void enter(TaskRunState next, std::int64_t now);

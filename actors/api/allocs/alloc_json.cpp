@@ -56,6 +56,8 @@ void append_task_state(std::string& out, schema::TaskState::Reader state) {
   object.boolean("Failed", state.getFailed());
   append_time(object, "FinishedAt", state.getFinishedAt());
   append_time(object, "LastRestart", state.getLastRestart());
+  if (state.getPaused() != schema::TaskScheduleState::RUN)
+    object.text("Paused", enum_name(state.getPaused()));
   object.number("Restarts", state.getRestarts());
   append_time(object, "StartedAt", state.getStartedAt());
   object.text("State", enum_name(state.getState()));

@@ -63,6 +63,16 @@ void append_children(std::string& out, const Snapshot& state, schema::Job::Reade
   append_json_texts(out, statuses);
 }
 
+bool has_paused_task(AllocView alloc) {
+  using schema::TaskScheduleState;
+  for (const auto entry : alloc.task_states()) {
+    const auto paused = entry.getValue().getPaused();
+    if (paused == TaskScheduleState::SCHEDULED_PAUSE || paused == TaskScheduleState::FORCE_PAUSE)
+      return true;
+  }
+  return false;
+}
+
 void append_allocs(std::string& out, const Snapshot& state, schema::Job::Reader job) {
   out += '[';
   bool is_first = true;
@@ -81,7 +91,7 @@ void append_allocs(std::string& out, const Snapshot& state, schema::Job::Reader 
     }
     object.text("FollowupEvalID", alloc->followup_eval_id())
         .text("Group", alloc->task_group())
-        .boolean("HasPausedTask", false)
+        .boolean("HasPausedTask", has_paused_task(*alloc))
         .text("ID", alloc->id())
         .number("JobVersion", alloc->job_version())
         .text("NodeID", alloc->node_id());

@@ -75,6 +75,7 @@ Object<schema::plugin::TaskStates> task_states(
     tasks[i].setRestarts(state.restarts);
     tasks[i].setStartedAt(state.started_at);
     tasks[i].setFinishedAt(state.finished_at);
+    tasks[i].setPaused(state.paused);
   }
   draft->setAllocFailed(alloc_failed);
   write_standings(checks, draft->initChecks(checks.size()));
@@ -108,6 +109,7 @@ workload::TaskState read_summary(schema::plugin::TaskSummary::Reader from) {
   state.restarts = from.getRestarts();
   state.started_at = from.getStartedAt();
   state.finished_at = from.getFinishedAt();
+  state.paused = from.getPaused();
   return state;
 }
 

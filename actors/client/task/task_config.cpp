@@ -11,6 +11,7 @@
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
+#include "runtime/jobspec/cron/task_schedule.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/workload/alloc_update.hpp"
@@ -169,16 +170,33 @@ workload::TaskTraits traits_of(AllocView alloc,
           .may_run = may_run};
 }
 
+namespace {
+
+/// Of a task without one: null.
+Result<std::shared_ptr<const jobspec::TaskSchedule>> schedule_of(schema::Task::Reader task) {
+  if (!task.hasSchedule()) return std::shared_ptr<const jobspec::TaskSchedule>{};
+  const auto cron = task.getSchedule().getCron();
+  auto schedule = NOMAD_TRY(jobspec::TaskSchedule::parse(view(cron.getStart()), view(cron.getEnd()),
+                                                         view(cron.getTimezone())));
+  return std::shared_ptr<const jobspec::TaskSchedule>{
+      std::make_shared<const jobspec::TaskSchedule>(std::move(schedule))};
+}
+
+}  // namespace
+
 workload::TaskTerms terms_of(AllocView alloc,
                              schema::Job::Reader job,
                              schema::Task::Reader task,
                              Nanoseconds max_kill_timeout) {
+  const auto schedule = schedule_of(task);
   return {.restart = restart_rules_of(alloc, job, task),
           .kill_signal = copy(task.getKillSignal()),
           .kill_timeout = std::min(Nanoseconds{task.getKillTimeout()}, max_kill_timeout),
           .shutdown_delay = Nanoseconds{task.getShutdownDelay()},
           .alloc_is_over = alloc.is_client_terminal(),
-          .alloc_stops = alloc.is_server_terminal()};
+          .alloc_stops = alloc.is_server_terminal(),
+          .schedule = schedule ? *schedule : nullptr,
+          .schedule_error = schedule ? std::string{} : schedule.error().what};
 }
 
 workload::TaskEnv make_env(const TaskNode& node,

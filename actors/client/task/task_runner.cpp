@@ -106,7 +106,7 @@ void TaskRunnerState::assign(task_runner::Assign& msg) {
   }
   setup_.alloc = std::move(msg.alloc);
   setup_.job = std::move(msg.job);
-  machine_->set_terms(terms());
+  on([this](TaskMachine& machine, EventTime now) { machine.set_terms(terms(), now); });
   update_hooks();
 }
 
@@ -203,6 +203,26 @@ actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Sign
       [promise](driver::Answered&) { promise.deliver(task_runner::Done{}); },
       [promise](const driver::Refusal& why) { promise.deliver(why.error); });
   return promise;
+}
+
+actor::Answer<task_runner::Done> TaskRunnerState::pause(task_runner::Pause msg) {
+  Result<> outcome;
+  on([&outcome, msg](TaskMachine& machine, EventTime now) {
+    outcome = machine.set_schedule(msg.order, now);
+  });
+  if (!outcome) return outcome.error();
+  auto promise = self_->make_response_promise<task_runner::Done>();
+  later_saves_.drop();  // It is of the same row.
+  self_
+      ->request(setup_.parts->db, task_save_timeout,
+                client_db::Save{batch(workload::to_object(machine_->record()))})
+      .then([promise](client_db::Committed&) { promise.deliver(task_runner::Done{}); },
+            [promise](const Error& err) { promise.deliver(err.within("saving local state")); });
+  return promise;
+}
+
+actor::Answer<task_runner::ScheduleState> TaskRunnerState::read_pause() {
+  return task_runner::ScheduleState{NOMAD_TRY(machine_->schedule_state(time()))};
 }
 
 actor::Answer<client_api::TaskUsage> TaskRunnerState::usage() {
@@ -434,6 +454,10 @@ void TaskRunnerState::perform(const task_action::Wait& it) {
   actor::send_self_after(self_, it.delay, TimeOver{it.round});
 }
 
+void TaskRunnerState::perform(const task_action::SetAlarm& it) {
+  actor::send_self_after(self_, it.delay, AlarmOver{it.number});
+}
+
 void TaskRunnerState::perform(const task_action::AnswerRestart& it) {
   const auto promise = restarts_.at(it.ticket);
   restarts_.erase(it.ticket);
@@ -501,6 +525,8 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::DriverReplaced& msg) { state.replace_driver(msg.driver); },
       [&state](task_runner::Restart& msg) { return state.restart(msg); },
       [&state](const task_runner::Signal& msg) { return state.signal(msg); },
+      [&state](task_runner::Pause msg) { return state.pause(msg); },
+      [&state](task_runner::ReadPause) { return state.read_pause(); },
       [&state](task_runner::ReadUsage) { return state.usage(); },
       [&state](task_runner::ReadHistory) { return state.history(); },
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
@@ -511,6 +537,10 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](UsageLink::LookDue) { state.usage_look_due(); },
       [&state](TimeOver msg) {
         state.on([msg](TaskMachine& machine, EventTime now) { machine.time_over(msg.round, now); });
+      },
+      [&state](AlarmOver msg) {
+        state.on(
+            [msg](TaskMachine& machine, EventTime now) { machine.alarm_over(msg.number, now); });
       },
   };
 }

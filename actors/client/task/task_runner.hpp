@@ -106,6 +106,23 @@ struct Signal {
   std::string reason{};
 };
 
+/// Overrides the task's schedule, or has it obeyed again. Answered when that is saved. `rejected`:
+/// the task has no schedule, or is over.
+struct Pause {
+  using is_message = void;
+  schema::TaskScheduleOrder order = schema::TaskScheduleOrder::SCHEDULED;
+};
+
+/// What the schedule, or an order in its place, says now. `rejected`: the task has none.
+struct ReadPause {
+  using is_message = void;
+};
+
+struct ScheduleState {
+  using is_message = void;
+  schema::TaskScheduleState state = schema::TaskScheduleState::RUN;
+};
+
 struct ReadUsage {
   using is_message = void;
 };
@@ -175,6 +192,8 @@ using TaskRunner = actor::Interface<void(task_runner::Joins),
                                     void(task_runner::DriverReplaced),
                                     task_runner::Done(task_runner::Restart),
                                     task_runner::Done(task_runner::Signal),
+                                    task_runner::Done(task_runner::Pause),
+                                    task_runner::ScheduleState(task_runner::ReadPause),
                                     client_api::TaskUsage(task_runner::ReadUsage),
                                     task_runner::History(task_runner::ReadHistory),
                                     client_api::ExecStarted(task_runner::Exec),

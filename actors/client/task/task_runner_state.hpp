@@ -25,11 +25,18 @@ struct TimeOver {
   workload::task_action::Round round;
 };
 
+/// The schedule of the task is to be looked at.
+struct AlarmOver {
+  using is_message = void;
+  std::uint64_t number;
+};
+
 using RunnerSelf = actor::WithInternal<TaskRunner,
                                        void(plugin_agent::Notice),
                                        void(DriverLink::VerdictDue),
                                        void(UsageLink::LookDue),
-                                       void(TimeOver)>;
+                                       void(TimeOver),
+                                       void(AlarmOver)>;
 
 class TaskRunnerState : public HookOwner, public UsageLink::Task {
 public:
@@ -62,6 +69,8 @@ public:
 
   actor::Answer<task_runner::Done> restart(task_runner::Restart& msg);
   actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
+  actor::Answer<task_runner::Done> pause(task_runner::Pause msg);
+  actor::Answer<task_runner::ScheduleState> read_pause();
   actor::Answer<client_api::TaskUsage> usage();
 
   task_runner::History history() const;
@@ -86,6 +95,7 @@ private:
   void perform(const task_action::Stop& it);
   void perform(const task_action::Destroy& it);
   void perform(const task_action::Wait& it);
+  void perform(const task_action::SetAlarm& it);
   void perform(const task_action::AnswerRestart& it);
   void perform(const task_action::Log& it);
   void perform(const task_action::End&);

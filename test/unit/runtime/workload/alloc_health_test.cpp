@@ -41,6 +41,29 @@ TEST_CASE("alloc_health: healthy after running for min_healthy_time") {
   CHECK_FALSE(health.next_tick().has_value());
 }
 
+TEST_CASE("alloc_health: a paused task is as it should be, and checks don't count meanwhile") {
+  const TaskState paused{.paused = TaskScheduleState::SCHEDULED_PAUSE};
+  auto with_check = rules;
+  with_check.checks = 1;
+  AllocHealth alone{with_check, {{.name = "web", .hook = ""}}, 0s};
+  CHECK(update(alone, {TaskState{}}, 1s) == Verdict::undecided);
+  CHECK(update(alone, {paused}, 2s) == Verdict::undecided);
+  CHECK(alone.next_tick() == 12s);
+  CHECK(alone.tick(12s) == Verdict::healthy);
+
+  AllocHealth beside{rules, {{.name = "a", .hook = ""}, {.name = "b", .hook = ""}}, 0s};
+  CHECK(update(beside, {paused, TaskState{}}, 1s) == Verdict::undecided);
+  CHECK(beside.next_tick() == 5min);
+  CHECK(update(beside, {paused, running_since(5)}, 5s) == Verdict::undecided);
+  CHECK(beside.tick(15s) == Verdict::healthy);
+
+  AllocHealth begun{with_check, {{.name = "web", .hook = ""}}, 0s};
+  CHECK(update(begun, {paused}, 1s) == Verdict::undecided);
+  CHECK(update(begun, {running_since(2)}, 2s) == Verdict::undecided);
+  CHECK(begun.tick(12s) == Verdict::undecided);
+  CHECK(begun.tick(5min) == Verdict::unhealthy);
+}
+
 TEST_CASE("alloc_health: a deadline of centuries is not over at once") {
   constexpr auto most = nomad::Nanoseconds::max();
   AllocHealth health{{.min_healthy_time = most - 2s, .healthy_deadline = most - 1s},

@@ -46,6 +46,26 @@ TEST_CASE("restart_policy: a new interval starts counting again") {
   CHECK(task.fail(31min).kind == RestartDecision::Kind::restart);
 }
 
+TEST_CASE("restart_policy: a pause is no attempt, and attempts are counted anew after it") {
+  Tracked task{service_rules};
+  CHECK(task.fail(1s).kind == RestartDecision::Kind::restart);
+  CHECK(task.fail(2s).kind == RestartDecision::Kind::restart);
+  task.tracker.note_paused();
+  const auto pause = task.fail(3s);
+  CHECK(pause.kind == RestartDecision::Kind::paused);
+  CHECK(pause.delay == 0s);
+  CHECK(task.fail(4s).kind == RestartDecision::Kind::restart);
+  CHECK(task.fail(5s).kind == RestartDecision::Kind::restart);
+  CHECK(task.fail(6s).kind == RestartDecision::Kind::not_restarting);
+
+  Tracked allowed_none{{.attempts = 0}};
+  allowed_none.tracker.note_paused();
+  CHECK(allowed_none.fail(1s).kind == RestartDecision::Kind::paused);
+  allowed_none.tracker.note_paused();
+  allowed_none.tracker.note_killed();
+  CHECK(allowed_none.fail(2s).kind == RestartDecision::Kind::killed);
+}
+
 TEST_CASE("restart_policy: mode delay waits for the interval's end") {
   auto rules = service_rules;
   rules.delays = true;

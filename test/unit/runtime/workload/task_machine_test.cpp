@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/overloaded.hpp"
+#include "runtime/jobspec/cron/task_schedule.hpp"
 #include "test/support/transcript.hpp"
 #include "test/unit/runtime/workload/task_transcript.hpp"
 
@@ -47,6 +48,7 @@ public:
                           .delays = random_.chance(0.3)},
               .kill_timeout = 5s,
               .shutdown_delay = random_.chance(0.5) ? Nanoseconds{10s} : Nanoseconds{0}};
+    if (random_.chance(0.5)) set_schedule();
     TaskHooks hooks;
     for (std::uint64_t i = random_.below(4); i > 0; --i)
       hooks.push_back(
@@ -118,6 +120,7 @@ private:
     asked_.clear();
     answered_.clear();
     published_ = machine_->record().state;
+    alarm_ = 0;
   }
 
   void crash() {
@@ -184,7 +187,15 @@ private:
   }
 
   void ask_something() {
-    switch (random_.below(10)) {
+    switch (random_.below(13)) {
+      case 10:
+        return give_order();
+      case 11:
+        return pass_time();
+      case 12:
+        if (random_.chance(0.2)) set_schedule();
+        if (random_.chance(0.1)) terms_.schedule = nullptr;
+        return machine_->set_terms(terms_, now_);
       case 0:
         if (random_.chance(0.2)) kill();
         return;
@@ -207,10 +218,41 @@ private:
         return machine_->tell(task_event::make(task_event::reconnected, now_.unix), now_);
       case 8:
         if (random_.chance(0.1)) terms_.alloc_stops = true;
-        return machine_->set_terms(terms_);
+        return machine_->set_terms(terms_, now_);
       default:
         if (!begun_ && random_.chance(0.1)) machine_->fail_setup("no luck");
     }
+  }
+
+  /// The first half of each hour.
+  void set_schedule() {
+    terms_.schedule = std::make_shared<const jobspec::TaskSchedule>(
+        jobspec::TaskSchedule::parse("0 * * * * *", "30 *", "UTC").value());
+  }
+
+  bool is_paused_now() const {
+    const auto state = machine_->schedule_state(now_);
+    return state.has_value() && is_pause(*state);
+  }
+
+  void pass_time() {
+    now_.unix += static_cast<std::int64_t>(random_.below(40)) * 60'000'000'000;
+    if (alarm_ == 0) return;
+    const auto number = std::exchange(alarm_, 0);
+    expect_silence_if(false, [this, number] { machine_->alarm_over(number, now_); });
+    carry_out();
+    REQUIRE((machine_->step() != TaskMachine::State::running || killed_ || !is_paused_now()));
+    REQUIRE((machine_->step() != TaskMachine::State::paused || is_paused_now()));
+  }
+
+  void give_order() {
+    using schema::TaskScheduleOrder;
+    constexpr TaskScheduleOrder orders[]
+        = {TaskScheduleOrder::SCHEDULED, TaskScheduleOrder::RUN, TaskScheduleOrder::PAUSE};
+    const auto restarts = machine_->record().state->restarts;
+    const auto outcome = machine_->set_schedule(orders[random_.below(3)], now_);
+    if (!outcome) REQUIRE(outcome.error().code == Errc::rejected);
+    REQUIRE(machine_->record().state->restarts == restarts);
   }
 
   void kill() {
@@ -375,7 +417,13 @@ private:
                    },
                    [this](const RunHook& it) { run_hook(newest(it.round), it); },
                    [this](const CancelHook& it) { REQUIRE(it.hook < hooks_->size()); },
+                   [this](const SetAlarm& it) {
+                     REQUIRE(it.delay > 0s);
+                     REQUIRE(it.delay <= 1min);
+                     alarm_ = it.number;
+                   },
                    [this](const Configure& it) {
+                     REQUIRE_FALSE(is_paused_now());
                      Result<> outcome;
                      if (random_.chance(0.05)) outcome = error_of(random_);
                      machine_->configured(newest(it.round), outcome, now_);
@@ -444,6 +492,7 @@ private:
   bool begun_ = false, killed_ = false, ended_ = false;
   bool save_failed_ = false, handle_was_saved_ = false;
   std::string started_here_;
+  std::uint64_t alarm_ = 0;
   int stops_ = 0;  ///< Of the current run.
 };
 

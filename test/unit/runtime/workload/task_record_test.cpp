@@ -15,6 +15,8 @@ TEST_CASE("task_record: what is read back is what was saved") {
   record.has_handle = true;
   record.handle = {.version = 1, .data = {"pid\0007", 5}};
   record.run_complete = true;
+  record.schedule_order = nomad::schema::TaskScheduleOrder::PAUSE;
+  record.set_paused(TaskScheduleState::FORCE_PAUSE);
   record.leave("task_dir", {.done = true,
                             .data = {{"is_done", "true"}},
                             .env = {{"A", "b"}},
@@ -30,6 +32,8 @@ TEST_CASE("task_record: what is read back is what was saved") {
   CHECK(read.has_handle);
   CHECK(read.handle == record.handle);
   CHECK(read.run_complete);
+  CHECK(read.schedule_order == nomad::schema::TaskScheduleOrder::PAUSE);
+  CHECK(read.state->paused == TaskScheduleState::FORCE_PAUSE);
   CHECK(read.hooks == record.hooks);
   CHECK(read.network.port_map == record.network.port_map);
   CHECK(read.network.ip == "10.0.0.1");

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/overloaded.hpp"
+#include "runtime/jobspec/cron/task_schedule.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::test {
@@ -41,6 +42,14 @@ TaskRecord restored(const std::string& state, const std::string& how) {
   if (state != "dead") record.run_id = "alloc/web/old";
   record.has_handle = state == "running";
   record.run_complete = how == "complete";
+  if (how.ends_with("paused")) {
+    record.set_paused(TaskScheduleState::SCHEDULED_PAUSE);
+    record.add(event::schedule_says(1, record.state->paused));
+  }
+  if (state == "ordered") {
+    record.run_id.clear();
+    record.schedule_order = schema::TaskScheduleOrder::RUN;
+  }
   if (how.starts_with("ended")) {
     record.run_id.clear();
     record.has_handle = false;
@@ -48,6 +57,16 @@ TaskRecord restored(const std::string& state, const std::string& how) {
     record.add(event::exited(1, {.code = how == "ended" ? 0 : 1}));
   }
   return record;
+}
+
+/// In transcripts it is 22:13:20 and a second more with each event, unless time passes.
+std::shared_ptr<const jobspec::TaskSchedule> schedule_of(const std::string& name) {
+  const auto* start = name == "now"    ? "10 22 * * * *"
+                      : name == "soon" ? "14 22 * * * *"
+                                       : "0 9 * * * *";
+  const auto* end = name == "now" || name == "soon" ? "20 22" : "0 16";
+  return std::make_shared<const jobspec::TaskSchedule>(
+      jobspec::TaskSchedule::parse(start, end, "UTC").value());
 }
 
 void read_option(Spec& spec, const std::string& option) {
@@ -64,6 +83,10 @@ void read_option(Spec& spec, const std::string& option) {
     spec.terms.restart.attempts = std::stoi(first);
   else if (what == "shutdown")
     spec.terms.shutdown_delay = parse_duration(second).value();
+  else if (what == "schedule")
+    spec.terms.schedule = schedule_of(first);
+  else if (what == "unscheduled")
+    spec.terms.schedule_error = "no such zone";
   else if (what == "function")
     spec.hooks.push_back({.name = first,
                           .announcement = second.empty() ? "" : "Building",
@@ -127,6 +150,7 @@ public:
     else if (!answer(what, how) && !request(what, how, why))
       throw std::invalid_argument{"unknown event: " + line};
     std::string done;
+    if (!said_.empty()) done = "  " + std::exchange(said_, {}) + '\n';
     for (auto actions = machine_.take(); !actions.empty(); actions = machine_.take())
       for (const auto& action : actions)
         if (const auto text = perform(action); !text.empty()) done += "  " + text + '\n';
@@ -210,6 +234,16 @@ private:
                         .failure = why == "failure",
                         .force = why == "force"},
                        now_);
+    else if (what == "pass")
+      now_.unix += parse_duration(how).value().count();
+    else if (what == "alarm")
+      machine_.alarm_over(how == "stale" ? stale_alarm_ : alarm_, now_);
+    else if (what == "schedule")
+      reschedule(how);
+    else if (what == "order")
+      order(how);
+    else if (what == "count")
+      said_ = fmt::format("restarts {}", machine_.record().state->restarts);
     else if (what == "driver_replaced")
       machine_.driver_replaced();
     else if (what == "alloc_stops" || what == "alloc_over")
@@ -219,9 +253,23 @@ private:
     return true;
   }
 
+  void reschedule(const std::string& name) {
+    spec_.terms.schedule = name == "none" ? nullptr : schedule_of(name);
+    machine_.set_terms(spec_.terms, now_);
+  }
+
+  void order(const std::string& what) {
+    using schema::TaskScheduleOrder;
+    const auto outcome = machine_.set_schedule(what == "run"     ? TaskScheduleOrder::RUN
+                                               : what == "pause" ? TaskScheduleOrder::PAUSE
+                                                                 : TaskScheduleOrder::SCHEDULED,
+                                               now_);
+    if (!outcome) said_ = "refused: " + outcome.error().what;
+  }
+
   void set_terms(bool& changed) {
     changed = true;
-    machine_.set_terms(spec_.terms);
+    machine_.set_terms(spec_.terms, now_);
   }
 
   std::string perform(const TaskAction& action) {
@@ -252,6 +300,11 @@ private:
                    [this](const Wait& it) {
                      timer_ = it.round;
                      return waits(it.round, "wait " + format_duration(it.delay));
+                   },
+                   [this](const SetAlarm& it) {
+                     stale_alarm_ = alarm_;
+                     alarm_ = it.number;
+                     return "alarm " + format_duration(it.delay);
                    },
                    [](const AnswerRestart& it) {
                      return fmt::format("answer {} {}", it.ticket, it.outcome ? "ok" : "refused");
@@ -305,6 +358,9 @@ private:
   TaskMachine machine_;
   Round round_ = 0;
   Round timer_ = 0;
+  std::string said_;
+  std::uint64_t alarm_ = 0;
+  std::uint64_t stale_alarm_ = 0;
   HookPhase phase_ = HookPhase::PRESTART;
   std::size_t events_ = 0;
   std::map<std::string, std::size_t> runs_;

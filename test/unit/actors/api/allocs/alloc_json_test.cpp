@@ -51,6 +51,7 @@ Object<schema::Allocation> full_alloc() {
   state.setState(schema::TaskRunState::DEAD);
   state.setFailed(true);
   state.setRestarts(2);
+  state.setPaused(schema::TaskScheduleState::SCHEDULED_PAUSE);
   state.setStartedAt(1'700'000'000'000'000'000);
   auto events = state.initEvents(2);
   events[0].setType("Terminated");
