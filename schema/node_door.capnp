@@ -14,6 +14,7 @@ using import "annotations.capnp".map;
 using import "annotations.capnp".omitEmpty;
 using import "annotations.capnp".raw;
 using import "annotations.capnp".secret;
+using Alloc = import "alloc.capnp";
 using Common = import "common.capnp";
 using Plugin = import "plugin.capnp";
 using Rpc = import "rpc.capnp";
@@ -217,6 +218,13 @@ struct NodeAsk {
     # What the machine has used. Answer: usageHistory, of one without a name; `unavailable`: the client
     # is starting.
     readHostUsageHistory @13 :Void;
+
+    # Overrides the schedule of one task, or has it obeyed again. Answered when it is saved. Answer: done;
+    # `not_found`: there is no such task; `rejected`: it has no schedule, or does not run any more.
+    pauseTask @14 :PauseTask;
+
+    # What the schedule of the named task, or an order, says now. Answer: scheduleState; errors as above.
+    readPause @15 :Text;
   }
 }
 
@@ -228,6 +236,11 @@ struct RestartTasks {
 struct SignalTasks {
   task @0 :Text;                   # none: all
   signal @1 :Text;                 # "SIGHUP"
+}
+
+struct PauseTask {
+  task @0 :Text;
+  order @1 :Alloc.TaskScheduleOrder;
 }
 
 struct MetaChange {
@@ -245,6 +258,7 @@ struct NodeReply {
     hostUsage @4 :HostUsage;
     identities @5 :List(IdentityReport);  # by task, service and name; none: it has none, or has ended
     usageHistory @6 :List(UsageHistory);  # in the group's order
+    scheduleState @7 :Alloc.TaskScheduleState;
   }
 }
 

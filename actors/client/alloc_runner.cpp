@@ -426,6 +426,8 @@ actor::Answer<plugin_agent::Answered> AllocState::asked(
 actor::Answer<door::NodeReply> AllocState::answer(const door::NodeAsk& msg) {
   if (msg->isRestartTasks()) return restart(msg->getRestartTasks());
   if (msg->isSignalTasks()) return tasks_.signal(msg->getSignalTasks());
+  if (msg->isPauseTask()) return tasks_.pause(msg->getPauseTask());
+  if (msg->isReadPause()) return tasks_.read_pause(view(msg->getReadPause()));
   if (msg->isReadUsageHistory()) return tasks_.history(copy(msg->getReadUsageHistory()));
   return Error{Errc::not_found, "a runner does not answer that"};
 }

@@ -263,14 +263,11 @@ void AllocTasks::detach(std::function<void()> then) {
 // -- requests of the API -------------------------------------------------------------------------
 
 actor::Answer<door::NodeReply> AllocTasks::restart_one(const std::string& name) {
-  const auto task = std::ranges::find(tasks_, name, &Task::name);
-  if (task == tasks_.end())
-    return Error{Errc::not_found, "Could not find task runner for task: " + name};
-  if (task->has_ended()) return Error{Errc::rejected, "Task not running"};
+  const auto runner = NOMAD_TRY(find_runner(name));
   auto promise = self_->make_response_promise<door::NodeReply>();
   self_
       ->request(
-          task->runner, std::chrono::minutes{10},
+          runner, std::chrono::minutes{10},
           task_runner::Restart{event::restart_asked(unix_now(), "User requested task to restart")})
       .then([promise](const task_runner::Done&) { promise.deliver(door::node_done()); },
             [promise](const Error& err) { promise.deliver(err); });
@@ -331,6 +328,36 @@ actor::Answer<door::NodeReply> AllocTasks::signal(schema::door::SignalTasks::Rea
   }
   if (!found) *problems = "Task not found";
   one_less();
+  return promise;
+}
+
+Result<TaskRunner> AllocTasks::find_runner(std::string_view name) const {
+  const auto task = std::ranges::find(tasks_, name, &Task::name);
+  if (task == tasks_.end())
+    return Error{Errc::not_found, fmt::format("Could not find task runner for task: {}", name)};
+  if (task->has_ended()) return workload::task_not_running();
+  return task->runner;
+}
+
+actor::Answer<door::NodeReply> AllocTasks::pause(schema::door::PauseTask::Reader order) {
+  const auto runner = NOMAD_TRY(find_runner(view(order.getTask())));
+  auto promise = self_->make_response_promise<door::NodeReply>();
+  self_->request(runner, std::chrono::minutes{2}, task_runner::Pause{order.getOrder()})
+      .then([promise](const task_runner::Done&) { promise.deliver(door::node_done()); },
+            [promise](const Error& err) { promise.deliver(err); });
+  return promise;
+}
+
+actor::Answer<door::NodeReply> AllocTasks::read_pause(std::string_view name) {
+  const auto runner = NOMAD_TRY(find_runner(name));
+  auto promise = self_->make_response_promise<door::NodeReply>();
+  self_->request(runner, std::chrono::minutes{1}, task_runner::ReadPause{})
+      .then(
+          [promise](task_runner::ScheduleState read) {
+            promise.deliver(
+                door::make_node_reply([read](auto& reply) { reply.setScheduleState(read.state); }));
+          },
+          [promise](const Error& err) { promise.deliver(err); });
   return promise;
 }
 

@@ -129,6 +129,8 @@ public:
   void reset_order() { coordinator_->restart(); }
 
   actor::Answer<door::NodeReply> signal(schema::door::SignalTasks::Reader order);
+  actor::Answer<door::NodeReply> pause(schema::door::PauseTask::Reader order);
+  actor::Answer<door::NodeReply> read_pause(std::string_view name);
   actor::Answer<client_api::AllocUsage> usage(const std::string& asked);
   actor::Answer<door::NodeReply> history(const std::string& asked);
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
@@ -153,6 +155,8 @@ private:
 
   std::int64_t unix_now() const { return parts_->unix_now(); }
 
+  /// `not_found`; `rejected`: it has ended.
+  Result<TaskRunner> find_runner(std::string_view name) const;
   void kill(const std::vector<std::size_t>& tasks);
   Nanoseconds kill_timeout(const Task& task) const;
 

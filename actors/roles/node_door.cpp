@@ -79,6 +79,12 @@ constexpr std::array node_table{
     NodeQuestionInfo{NodeQuestion::READ_HOST_USAGE_HISTORY, "readHostUsageHistory",
                      NodeAnswer::USAGE_HISTORY, access::Capability::node_read, freely,
                      actor::Priority::normal, ClientActor::metrics},
+    NodeQuestionInfo{NodeQuestion::PAUSE_TASK, "pauseTask", NodeAnswer::DONE,
+                     access::Capability::submit_job, freely, actor::Priority::normal,
+                     ClientActor::alloc_runner},
+    NodeQuestionInfo{NodeQuestion::READ_PAUSE, "readPause", NodeAnswer::SCHEDULE_STATE,
+                     access::Capability::read_job, freely, actor::Priority::normal,
+                     ClientActor::alloc_runner},
 };
 
 template <class Table>

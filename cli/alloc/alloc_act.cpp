@@ -1,4 +1,4 @@
-// alloc stop, restart, signal: acting on one allocation.
+// alloc stop, restart, signal, pause: acting on one allocation.
 #include <algorithm>
 #include <iostream>
 
@@ -104,6 +104,32 @@ Result<int> run_alloc_signal(const std::vector<std::string>& arguments) {
   auto answer = command.api->put("/v1/client/allocation/" + command.id + "/signal",
                                  boost::json::object{{"Signal", signal}, {"Task", task}});
   return answer ? 0 : fail("Error signalling allocation", answer.error());
+}
+
+Result<int> run_alloc_pause(const std::vector<std::string>& arguments) {
+  AllocCommand command{"alloc pause [options] <allocation> [task]",
+                       "Overrides the schedule of a task, or has it obeyed again."};
+  auto& state
+      = command.option("state", "What the task is to do: pause, run or scheduled.", "pause");
+  auto& status = command.flag("status", "Shows what the schedule, or an order, says now.");
+  auto& task_flag = command.option("task", "The task.");
+  if (auto code = command.start(arguments, 2)) return *code;
+  if (state != "pause" && state != "run" && state != "scheduled")
+    return mistake(R"(Pause action must be one of "pause", "run", or "scheduled" but got )"
+                   + quote(state));
+  auto task = task_flag.empty() ? command.task(task_flag) : task_flag;
+  if (task.empty() && command.task_names.size() == 1) task = command.task_names.front();
+  if (!command.knows(task)) return 1;
+  const auto path = "/v1/client/allocation/" + command.id + "/pause";
+  if (status) {
+    auto answer = command.api->get(path, {{"task", task}});
+    if (!answer) return fail("Error getting task pause state", answer.error());
+    std::cout << fmt::format("Pause state: {}\n", quote(answer->view()["ScheduleState"].text()));
+    return 0;
+  }
+  auto answer
+      = command.api->put(path, boost::json::object{{"Task", task}, {"ScheduleState", state}});
+  return answer ? 0 : fail("Error setting pause state", answer.error());
 }
 
 Result<int> run_alloc_checks(const std::vector<std::string>& arguments) {

@@ -204,6 +204,14 @@ std::string lifecycle_note(const View& task) {
   return fmt::format(" ({}{})", hook, task["Lifecycle"]["Sidecar"].truth() ? " sidecar" : "");
 }
 
+/// By whose will a task with a schedule runs, or does not.
+std::string schedule_note(const View& state) {
+  const auto paused = state["Paused"].text();
+  if (paused == "scheduled_pause") return ", paused by its schedule";
+  if (paused == "force_pause") return ", paused by order";
+  return paused == "force_run" ? ", its schedule is overridden" : "";
+}
+
 /// Of the task's own network, the old kind: "http: 192.168.0.7:21121".
 std::vector<std::string> task_addresses(const View& asked) {
   std::vector<std::string> addresses;
@@ -443,8 +451,9 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
   for (const auto& name : tasks_in_order(alloc)) {
     const auto state = alloc["TaskStates"][name];
     std::cout << '\n'
-              << title(fmt::format("Task \"{}\"{} is \"{}\"", name,
-                                   lifecycle_note(task_of(alloc, name)), state["State"].text()))
+              << title(fmt::format("Task \"{}\"{} is \"{}\"{}", name,
+                                   lifecycle_note(task_of(alloc, name)), state["State"].text(),
+                                   schedule_note(state)))
               << '\n';
     print_resources(alloc, name, usage.view());
     print_advice(past.view(), name);

@@ -40,6 +40,7 @@ constexpr auto words_of_commands = [] {
       {"alloc exec", allocs},
       {"alloc fs", allocs, alloc_files},
       {"alloc logs", allocs, tasks},
+      {"alloc pause", allocs, tasks},
       {"alloc restart", allocs, tasks},
       {"alloc signal", allocs, tasks},
       {"alloc ", allocs},

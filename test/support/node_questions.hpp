@@ -38,6 +38,23 @@ inline door::NodeAsk signal_tasks(std::string_view alloc_id,
   });
 }
 
+inline door::NodeAsk pause_task(std::string_view alloc_id,
+                                std::string_view task,
+                                schema::TaskScheduleOrder order,
+                                const access::Principal& who = anybody_at()) {
+  return about_alloc(alloc_id, who, [&](auto& ask) {
+    auto pause = ask.initPauseTask();
+    pause.setTask(text(task));
+    pause.setOrder(order);
+  });
+}
+
+inline door::NodeAsk read_pause(std::string_view alloc_id,
+                                std::string_view task,
+                                const access::Principal& who = anybody_at()) {
+  return about_alloc(alloc_id, who, [&](auto& ask) { ask.setReadPause(text(task)); });
+}
+
 /// `task` empty: of all.
 inline door::NodeAsk read_usage(std::string_view alloc_id,
                                 std::string_view task = {},

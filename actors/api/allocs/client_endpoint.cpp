@@ -14,6 +14,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::api {
 namespace {
@@ -147,6 +148,51 @@ Outcome signal_alloc(Call& call, const ClientParts& parts) {
         order.setSignal(text(signal));
       },
       done_answer);
+}
+
+using schema::TaskScheduleOrder;
+
+Result<TaskScheduleOrder> read_order(std::string_view name) {
+  for (const auto order :
+       {TaskScheduleOrder::PAUSE, TaskScheduleOrder::RUN, TaskScheduleOrder::SCHEDULED})
+    if (enum_name(order) == name) return order;
+  return bad_request("Not a valid task schedule state");
+}
+
+Result<> check_task_named(std::string_view task) {
+  if (task.empty()) return bad_request("task name must be set");
+  return {};
+}
+
+Outcome pause_task(Call& call, const ClientParts& parts) {
+  NOMAD_TRY(check_alloc(call, parts));
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "AllocPauseRequest"};
+  const auto task = fields.text("Task");
+  const auto state = fields.text("ScheduleState");
+  NOMAD_TRY(fields.check());
+  const auto order = NOMAD_TRY(read_order(state));
+  NOMAD_TRY(check_task_named(task));
+  return ask_node(
+      call, parts,
+      [&](auto& ask) {
+        auto pause = ask.initPauseTask();
+        pause.setTask(text(task));
+        pause.setOrder(order);
+      },
+      done_answer);
+}
+
+Outcome read_pause(Call& call, const ClientParts& parts) {
+  NOMAD_TRY(check_alloc(call, parts));
+  const auto task = call.request().parameter_or_empty("task");
+  NOMAD_TRY(check_task_named(task));
+  return ask_node(
+      call, parts, [&](auto& ask) { ask.setReadPause(text(task)); },
+      [](const door::NodeReply& reply) {
+        return Answer::json(
+            JsonObject{}.text("ScheduleState", enum_name(reply->getScheduleState())).take());
+      });
 }
 
 Outcome collect_alloc(Call& call, const ClientParts& parts) {
@@ -364,6 +410,10 @@ void add_client_routes(Routes& routes, ClientParts parts) {
           Where::asked_alloc_node}}},
        {"/signal",
         {{Methods::write, Capability::alloc_lifecycle, with(on_alloc<signal_alloc>),
+          Where::asked_alloc_node}}},
+       {"/pause",
+        {{Methods::get, Capability::read_job, with(on_alloc<read_pause>), Where::asked_alloc_node},
+         {Methods::write, Capability::submit_job, with(on_alloc<pause_task>),
           Where::asked_alloc_node}}},
        {"/snapshot",
         {{Methods::get, Capability::none, with(on_alloc<alloc_snapshot>), Where::agent}}},

@@ -101,6 +101,8 @@ constexpr Row all_rows[] = {
     {"ANY /v1/client/allocation/*/exec", "task command tty ws_handshake", any},
     {"ANY /v1/client/allocation/*/restart", "", any, any_object},
     {"PUT /v1/client/allocation/*/signal", "", any, any_object},
+    {"GET /v1/client/allocation/*/pause", "task", any_object},
+    {"PUT /v1/client/allocation/*/pause", "", any_object, any_object},
     {"ANY /v1/client/allocation/*/stats", "task", any_object},
     {"GET /v1/client/allocation/*/snapshot", "", typed("application/x-tar")},
     {"GET /v1/client/fs/ls/*", "path per_page next_token", any_list},

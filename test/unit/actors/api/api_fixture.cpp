@@ -134,6 +134,9 @@ actor::Answer<door::NodeReply> answer_of(Played& played, const door::NodeAsk& as
   if (asked->isReadAllocUsage())
     reply = client::usage_reply(played.task_started ? usage() : ca::AllocUsage{});
   if (asked->isReadUsageHistory()) reply = history("server");
+  if (asked->isReadPause())
+    reply = door::make_node_reply(
+        [](auto& out) { out.setScheduleState(schema::TaskScheduleState::SCHEDULED_PAUSE); });
   if (asked->isReadChecks()) reply = client::checks_reply(played.checks);
   if (asked->isReadIdentities()) reply = client::identities_reply(played.identities);
   return if_own(played, alloc, door::asking(asked), std::move(reply));

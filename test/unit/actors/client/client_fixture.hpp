@@ -33,6 +33,8 @@ struct TaskSpec {
   Nanoseconds kill_timeout = 5s;
   Nanoseconds shutdown_delay = 0s;
   std::string driver = "mock_driver";
+  std::string schedule_start = {};  ///< "": it has no schedule. In UTC.
+  std::string schedule_end = {};
 };
 
 struct JobSpec {
@@ -79,6 +81,12 @@ inline Object<schema::Job> make_job(const JobSpec& spec) {
     tasks[i].setLeader(from.leader);
     tasks[i].setKillTimeout(from.kill_timeout.count());
     tasks[i].setShutdownDelay(from.shutdown_delay.count());
+    if (!from.schedule_start.empty()) {
+      auto cron = tasks[i].initSchedule().initCron();
+      cron.setStart(text(from.schedule_start));
+      cron.setEnd(text(from.schedule_end));
+      cron.setTimezone("UTC");
+    }
     if (!from.hook.empty()) {
       auto lifecycle = tasks[i].initLifecycle();
       lifecycle.setHook(text(from.hook));

@@ -37,6 +37,22 @@ std::string shown(const std::string& alloc, const std::vector<std::string>& word
 
 }  // namespace
 
+TEST_CASE("alloc status: a task says by whose will it runs, or does not") {
+  const auto head_with = [](const std::string& paused) {
+    auto alloc = alloc_with("0", "");
+    const std::string state = R"("State":"dead")";
+    alloc.replace(alloc.find(state), state.size(),
+                  R"("State":"pending","Paused":")" + paused + '"');
+    const auto out = shown(alloc);
+    const auto at = out.find("Task \"web\"");
+    return out.substr(at, out.find('\n', at) - at);
+  };
+  CHECK(head_with("") == "Task \"web\" is \"pending\"");
+  CHECK(head_with("scheduled_pause") == "Task \"web\" is \"pending\", paused by its schedule");
+  CHECK(head_with("force_pause") == "Task \"web\" is \"pending\", paused by order");
+  CHECK(head_with("force_run") == "Task \"web\" is \"pending\", its schedule is overridden");
+}
+
 TEST_CASE("alloc status: the most memory is in the column of memory") {
   CHECK(shown(alloc_with("128", ""))
             .find("CPU     Memory        Disk     Addresses\n"

@@ -97,6 +97,35 @@ TEST_CASE("client: identities by whose, for whom and until when") {
   CHECK(fixture.send("PUT", path).status == 405);
 }
 
+TEST_CASE("client: the schedule of a task is read and overridden") {
+  using schema::TaskScheduleOrder;
+  ApiFixture fixture;
+  const auto path = alloc_path + "/pause";
+  CHECK(fixture.get(path + "?task=server").body == R"({"ScheduleState":"scheduled_pause"})");
+  CHECK(view(fixture.played->asked.back()->getReadPause()) == "server");
+
+  const std::pair<const char*, TaskScheduleOrder> orders[]
+      = {{"pause", TaskScheduleOrder::PAUSE},
+         {"run", TaskScheduleOrder::RUN},
+         {"scheduled", TaskScheduleOrder::SCHEDULED}};
+  for (const auto& [name, order] : orders) {
+    CHECK(fixture
+              .send("PUT", path,
+                    R"({"Task":"server","ScheduleState":")" + std::string{name} + R"("})")
+              .body
+          == R"({"Index":0})");
+    const auto asked = fixture.played->asked.back()->getPauseTask();
+    CHECK(view(asked.getTask()) == "server");
+    CHECK(asked.getOrder() == order);
+  }
+
+  CHECK(fixture.refusal(path) == "400 task name must be set");
+  CHECK(fixture.refusal("PUT", path, R"({"ScheduleState":"run"})") == "400 task name must be set");
+  CHECK(fixture.refusal("PUT", path, R"({"Task":"server","ScheduleState":"force_run"})")
+        == "400 Not a valid task schedule state");
+  CHECK(fixture.send("DELETE", path).status == 405);
+}
+
 TEST_CASE("client: results of checks by id, and null without any") {
   ApiFixture fixture;
   for (const auto& path : {alloc_path + "/checks", "/v1/allocation/" + own_alloc + "/checks"}) {

@@ -167,6 +167,10 @@ Cases node_cases() {
                   Case{fmt::format("/v1/client/allocation/{}/{}?namespace=a", own_alloc, action)});
   cases.emplace("GET /v1/client/allocation/*/identities",
                 Case{fmt::format("/v1/client/allocation/{}/identities?namespace=a", own_alloc)});
+  const auto pause = fmt::format("/v1/client/allocation/{}/pause?namespace=a", own_alloc);
+  cases.emplace("GET /v1/client/allocation/*/pause", Case{pause + "&task=server"});
+  cases.emplace("PUT /v1/client/allocation/*/pause",
+                Case{pause, R"({"Task":"server","ScheduleState":"pause"})"});
   cases.emplace("PUT /v1/client/allocation/*/signal",
                 Case{fmt::format("/v1/client/allocation/{}/signal?namespace=a", own_alloc),
                      R"({"Signal":"SIGHUP"})"});

@@ -82,6 +82,8 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/client/allocation/*/identities", "read-job"},
     {"ANY /v1/client/allocation/*/restart", "alloc-lifecycle"},
     {"PUT /v1/client/allocation/*/signal", "alloc-lifecycle"},
+    {"GET /v1/client/allocation/*/pause", "read-job"},
+    {"PUT /v1/client/allocation/*/pause", "submit-job"},
     {"ANY /v1/client/allocation/*/gc", "submit-job"},
     {"ANY /v1/client/allocation/*/exec", ""},      // by its first message: exec_test.cpp
     {"GET /v1/client/allocation/*/snapshot", ""},  // by the migrate token: disk_test.cpp

@@ -34,7 +34,8 @@ TEST_CASE("ids: what is no id of an allocation is refused as such by each of its
                          {"GET", "/v1/allocation/zzz/checks"},
                          {"PUT", "/v1/allocation/zzz/stop"},
                          {"GET", "/v1/client/allocation/zzz/snapshot"},
-                         {"PUT", "/v1/client/allocation/zzz/signal", R"({"Signal":"SIGHUP"})"}};
+                         {"PUT", "/v1/client/allocation/zzz/signal", R"({"Signal":"SIGHUP"})"},
+                         {"GET", "/v1/client/allocation/zzz/pause?task=t", ""}};
   for (const auto* action : {"stats", "checks", "identities", "restart", "gc"})
     all.push_back({"GET", std::string{"/v1/client/allocation/zzz/"} + action});
   for (const auto* action : {"ls", "stat", "cat", "readat", "stream", "logs"})
