@@ -168,13 +168,14 @@ TaskEvent waiting_for_delay(std::int64_t now, Nanoseconds delay, bool skipped) {
                           skipped ? "Skipping" : "Waiting for", format_duration(delay)));
 }
 
-TaskEvent schedule_says(std::int64_t now, schema::TaskScheduleState state) {
-  using State = schema::TaskScheduleState;
-  const bool is_order = state == State::FORCE_PAUSE || state == State::FORCE_RUN;
-  const bool pauses = state == State::FORCE_PAUSE || state == State::SCHEDULED_PAUSE;
-  return make(pauses ? pausing : running, now)
-      .saying(fmt::format("{} due to {}", pauses ? "Pausing" : "Running",
-                          is_order ? "override" : "schedule"));
+TaskEvent pausing_due_to_schedule(std::int64_t now, bool is_override) {
+  return make(pausing, now)
+      .saying(is_override ? "Pausing due to override" : "Pausing due to schedule");
+}
+
+TaskEvent running_due_to_schedule(std::int64_t now, bool is_override) {
+  return make(running, now)
+      .saying(is_override ? "Running due to override" : "Running due to schedule");
 }
 
 TaskEvent disk_exceeded(std::int64_t now, std::uint64_t used_mb, std::int64_t size_mb) {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "runtime/base/duration.hpp"
-#include "schema/alloc.capnp.h"
 
 namespace nomad::workload {
 
@@ -107,8 +106,9 @@ TaskEvent killing_within(std::int64_t now, Nanoseconds timeout);
 TaskEvent was_killed(std::int64_t now, std::string error = {});
 TaskEvent failed_sibling(std::int64_t now, std::string_view task);
 TaskEvent waiting_for_delay(std::int64_t now, Nanoseconds delay, bool skipped);
-/// A task's schedule, or an order in its place, has come to say this.
-TaskEvent schedule_says(std::int64_t now, schema::TaskScheduleState state);
+/// A task's schedule says so, or an order in its place (`is_override`).
+TaskEvent pausing_due_to_schedule(std::int64_t now, bool is_override);
+TaskEvent running_due_to_schedule(std::int64_t now, bool is_override);
 /// The allocation's directory holds more than its ephemeral_disk may.
 TaskEvent disk_exceeded(std::int64_t now, std::uint64_t used_mb, std::int64_t size_mb);
 

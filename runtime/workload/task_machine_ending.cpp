@@ -356,7 +356,10 @@ bool TaskMachine::must_pause() {
   const auto wanted = wanted_state(now_);
   if (wanted != record_.state->paused) {
     record_.set_paused(wanted);
-    note(event::schedule_says(now_.unix, wanted));
+    const bool is_override
+        = wanted == TaskScheduleState::FORCE_RUN || wanted == TaskScheduleState::FORCE_PAUSE;
+    note(is_pause(wanted) ? event::pausing_due_to_schedule(now_.unix, is_override)
+                          : event::running_due_to_schedule(now_.unix, is_override));
   }
   return is_pause(wanted);
 }

@@ -44,7 +44,7 @@ TaskRecord restored(const std::string& state, const std::string& how) {
   record.run_complete = how == "complete";
   if (how.ends_with("paused")) {
     record.set_paused(TaskScheduleState::SCHEDULED_PAUSE);
-    record.add(event::schedule_says(1, record.state->paused));
+    record.add(event::pausing_due_to_schedule(1, false));
   }
   if (state == "ordered") {
     record.run_id.clear();
