@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,15 +44,96 @@ std::string plain_path(std::string_view path) {
   return last.empty() || last == "." ? std::string{} : plain;
 }
 
-/// Where a task finds the identity; empty where it does not.
-std::string file_of(const DraftBlock& identity) {
+/// Where a task finds the identity, of the service that is named (none: of its own); empty where it
+/// does not.
+std::string file_of(const DraftBlock& identity, std::string_view service = {}) {
   if (!identity.flag("File")) return {};
   const std::string_view path = identity.text("Filepath");
   if (!path.empty()) return plain_path(path);
+  if (!service.empty()) return plain_path(fmt::format("secrets/nomad_service_{}.jwt", service));
   const std::string_view name = identity.text("Name");
   return name.empty() || name == "default" ? "secrets/nomad_token"
                                            : fmt::format("secrets/nomad_{}.jwt", name);
 }
+
+constexpr std::string_view api_socket = "secrets/api.sock";
+
+/// What the agent makes in a task's secrets, and removes: the socket, what becomes the socket, and
+/// what becomes a file that is written whole (host::Beneath). A file needs directories above it.
+bool is_kept_by_agent(std::string_view plain) {
+  for (const auto socket : {api_socket, std::string_view{"secrets/.api.sock.new"}})
+    if (plain.starts_with(socket) && (plain.size() == socket.size() || plain[socket.size()] == '/'))
+      return true;
+  const auto parts = split(plain, '/');
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.starts_with('.') && part.ends_with(".nomadctl-new");
+  });
+}
+
+/// Where a task finds the template's text, if that is among its secrets and as the job writes it.
+std::string secret_file_of(const DraftBlock& tmpl) {
+  constexpr std::string_view directory = "${NOMAD_SECRETS_DIR}/";
+  const std::string_view path = tmpl.text("DestPath");
+  const auto plain = path.starts_with(directory)
+                         ? plain_path(fmt::format("secrets/{}", path.substr(directory.size())))
+                         : plain_path(path);
+  return plain.starts_with("secrets/") ? plain : std::string{};
+}
+
+/// Whose file is where, of all identities of a task. Of very many none is compared with each.
+class SecretFiles {
+public:
+  explicit SecretFiles(Mistakes& out) : out_{out} {}
+
+  /// The identity `whose` has this file; "" is none.
+  void add(const std::string& file, std::string whose) {
+    if (file.empty()) return;
+    if (const auto* other = in_the_way_of(file))
+      return out_.add([&] {
+        return other->first == file
+                   ? fmt::format("Identities {} and {} have the same file, {}", other->second,
+                                 whose, file)
+                   : fmt::format("Identities {} and {} have files in each other's way, {} and {}",
+                                 other->second, whose, other->first, file);
+      });
+    files_.emplace(file, std::move(whose));
+  }
+
+  /// What the job has written among them.
+  void check_template(const DraftBlock& tmpl) const {
+    const auto file = secret_file_of(tmpl);
+    if (file.empty()) return;
+    const auto* other = in_the_way_of(file);
+    if (is_kept_by_agent(file))
+      out_.add([&] {
+        return fmt::format(
+            "template's destination can't be {}, where the agent keeps what is its "
+            "own",
+            file);
+      });
+    else if (other != nullptr)
+      out_.add([&] {
+        return fmt::format("template's destination {} is in the way of identity {}, which has {}",
+                           file, other->second, other->first);
+      });
+  }
+
+private:
+  using Files = std::map<std::string, std::string, std::less<>>;
+
+  /// The same file, one that would have to be a directory, or one below it.
+  const Files::value_type* in_the_way_of(const std::string& file) const {
+    for (auto end = file.size(); end != std::string::npos; end = file.rfind('/', end - 1))
+      if (const auto found = files_.find(std::string_view{file}.substr(0, end));
+          found != files_.end())
+        return &*found;
+    const auto below = files_.lower_bound(file + '/');
+    return below != files_.end() && below->first.starts_with(file + '/') ? &*below : nullptr;
+  }
+
+  Mistakes& out_;
+  Files files_;  ///< Of whom each is.
+};
 
 /// Below the task's secrets, as it is written: what lies elsewhere whoever may read files can read.
 bool is_among_secrets(std::string_view path) {
@@ -69,8 +152,10 @@ void check_identity_file(const DraftBlock& identity, Mistakes& out) {
   if (path.empty()) return;
   const auto plain = plain_path(path);
   if (plain.empty()) out.add("filepath must name a file, and no directory");
-  if (plain == "secrets/api.sock")
+  if (plain == api_socket)
     out.add("filepath can't be secrets/api.sock, which is the socket of the Task API");
+  else if (is_kept_by_agent(plain))
+    out.add(fmt::format("filepath can't be {}, where the agent keeps what is its own", plain));
 }
 
 void check_identity_change(const DraftBlock& identity, Mistakes& out) {
@@ -131,16 +216,8 @@ void check_identities(const DraftBlock& task, Mistakes& out) {
   if (const DraftBlock own = task.child("Identity"))
     out.add_joined("Identity \"default\" is invalid: ", check_identity(own, false));
   std::set<std::string_view> names;
-  std::map<std::string, std::string> files;  ///< Of whom each is.
-  const auto has_file = [&](const DraftBlock& identity, std::string_view name) {
-    const auto file = file_of(identity);
-    if (file.empty()) return;
-    const auto [found, is_new] = files.emplace(file, name);
-    if (!is_new)
-      out.add(fmt::format("Identities {} and {} have the same file, {}", quote(found->second),
-                          quote(name), file));
-  };
-  if (const DraftBlock own = task.child("Identity")) has_file(own, "default");
+  SecretFiles files{out};
+  if (const DraftBlock own = task.child("Identity")) files.add(file_of(own), quote("default"));
   std::size_t count = 0;
   task.each("Identities", [&](const DraftBlock& identity) {
     if (++count > most_identities_of_task) return;
@@ -148,12 +225,18 @@ void check_identities(const DraftBlock& task, Mistakes& out) {
     if (!names.insert(name).second)
       out.add([&] { return fmt::format("Identity {} is there twice", quote(name)); });
     else
-      has_file(identity, name);
+      files.add(file_of(identity), quote(name));
     if (const Mistakes found = check_identity(identity, true); !found.empty())
       out.add_joined(fmt::format("Identity {} is invalid: ", quote(name)), found);
   });
   if (count > most_identities_of_task)
     out.add(fmt::format("a task may have at most {} identities", most_identities_of_task));
+  task.each("Services", [&](const DraftBlock& service) {
+    const std::string_view name = service.text("Name");
+    if (const DraftBlock identity = service.child("Identity"))
+      files.add(file_of(identity, name), quote(name) + " of a service");
+  });
+  task.each("Templates", [&](const DraftBlock& tmpl) { files.check_template(tmpl); });
 }
 
 }  // namespace nomad::jobspec

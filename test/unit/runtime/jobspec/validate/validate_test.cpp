@@ -235,6 +235,60 @@ TEST_CASE("identities: names, audiences, ends and files within their bounds") {
   CHECK(joined(errors_of(served)).find("Identity is invalid: ") != std::string::npos);
 }
 
+TEST_CASE("identities: no file is that of two, nor where the agent keeps what is its own") {
+  const auto mistakes_of = [](std::string_view identities, std::string_view services,
+                              std::string_view templates = "[]") {
+    auto job = small_job();
+    task_of(job)["Identity"] = boost::json::parse(R"({"File":true})");
+    task_of(job)["Identities"] = boost::json::parse(identities);
+    task_of(job)["Services"] = boost::json::parse(services);
+    task_of(job)["Templates"] = boost::json::parse(templates);
+    return joined(errors_of(job));
+  };
+  const auto file = [](std::string_view path) {
+    return R"([{"Name":"a","File":true,"Filepath":")" + std::string{path} + R"("}])";
+  };
+  const auto service = [](std::string_view identity) {
+    return R"([{"Name":"web","Provider":"nomad","Identity":{"Name":"x","Audience":["y"],)"
+           + std::string{identity} + "}}]";
+  };
+  const auto text = [](std::string_view path) {
+    return R"([{"EmbeddedTmpl":"x","ChangeMode":"noop","DestPath":")" + std::string{path}
+           + R"("}])";
+  };
+  const auto has = [](const std::string& text, std::string_view part) {
+    CAPTURE(text);
+    return text.find(part) != std::string::npos;
+  };
+
+  CHECK(mistakes_of(file("secrets/a/b"), service(R"("File":true)"), text("secrets/app.env")) == "");
+  CHECK(has(mistakes_of(R"([{"Name":"service_web","File":true}])", service(R"("File":true)")),
+            "Identities \"service_web\" and \"web\" of a service have the same file, "
+            "secrets/nomad_service_web.jwt"));
+  CHECK(has(mistakes_of("[]", service(R"("File":true,"Filepath":"secrets/nomad_token")")),
+            "Identities \"default\" and \"web\" of a service have the same file, "
+            "secrets/nomad_token"));
+  CHECK(has(mistakes_of(file("secrets/nomad_token/x"), "[]"),
+            "Identities \"default\" and \"a\" have files in each other's way, "
+            "secrets/nomad_token and secrets/nomad_token/x"));
+  CHECK(has(mistakes_of(file("secrets/nomad_service_web.jwt/x"), service(R"("File":true)")),
+            "Identities \"a\" and \"web\" of a service have files in each other's way, "
+            "secrets/nomad_service_web.jwt/x and secrets/nomad_service_web.jwt"));
+  for (const auto* path : {"secrets/.api.sock.new", "secrets/api.sock/x", "secrets/./api.sock//x/y",
+                           "secrets/.nomad_token.nomadctl-new", "secrets/.d.nomadctl-new/x"})
+    CHECK(has(mistakes_of(file(path), "[]"), ", where the agent keeps what is its own"));
+  CHECK(has(mistakes_of(file("secrets/api.sock/x"), "[]"),
+            "filepath can't be secrets/api.sock/x, where the agent keeps what is its own"));
+  CHECK(has(mistakes_of("[]", "[]", text("secrets/api.sock")),
+            "template's destination can't be secrets/api.sock, where the agent keeps what is its "
+            "own"));
+  for (const auto* path :
+       {"secrets/nomad_token", "/secrets//nomad_token", "${NOMAD_SECRETS_DIR}/nomad_token"})
+    CHECK(has(mistakes_of("[]", "[]", text(path)),
+              "template's destination secrets/nomad_token is in the way of identity \"default\", "
+              "which has secrets/nomad_token"));
+}
+
 TEST_CASE("identities: no task has any number of them, for any number of audiences") {
   std::string audiences = R"("x")";
   for (int i = 0; i < 10'000; ++i)
