@@ -271,7 +271,8 @@ void ClientNode::spawn_shared() {
   templates_ = options_.templates ? options_.templates : std::make_shared<const TemplateSettings>();
   data_ = spawn_data_watcher(
       self_, {.node_id = identity_.id, .servers = parts_.servers, .settings = templates_});
-  identities_ = spawn_identity_signer(self_, {.node_id = identity_.id, .servers = parts_.servers});
+  identities_ = spawn_identity_signer(
+      self_, {.node_id = identity_.id, .servers = parts_.servers, .unix_now = options_.unix_now});
   if (const auto& providers = parts_.plugins->providers)
     deregistrations_ = spawn_pending_deregistrations(
         self_,

@@ -11,6 +11,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/workload/task_event.hpp"
 
 namespace nomad::client {
 
@@ -32,7 +33,14 @@ IdentitySubject subject_of(const HookScope& scope) {
           copy(scope.target->getTask())};
 }
 
-using IdentityHookSelf = actor::WithInternal<Hook, void(LookDue)>;
+using IdentityHookSelf
+    = actor::WithInternal<Hook, void(identity_signer::ClockMoved), void(LookDue)>;
+
+/// What has become of files.
+struct IdentitiesWritten {
+  IdentityMachine::Unwritten failed;
+  IdentityNotes noted;
+};
 
 class IdentityHookState : public MachineHook<IdentityHookState, IdentityHookSelf, IdentityMachine> {
 public:
@@ -76,6 +84,11 @@ public:
     return MachineHook::cancel();
   }
 
+  void clock_moved() {
+    say_clock();
+    carry_on();
+  }
+
 private:
   friend MachineHook;
 
@@ -95,6 +108,7 @@ private:
     shown_ = std::move(shown);
     tokens_.assign(shown_.size(), {});
     acquired_.assign(shown_.size(), {});
+    failing_.clear();
     std::vector<workload::IdentityTerms> terms;
     for (const auto& one : shown_)
       terms.push_back({.has_file = !one.file.empty(),
@@ -117,6 +131,8 @@ private:
     // A start that waits is answered by the new decisions, any other one by nobody.
     if (has_begun_ || has_to_take_up) {
       has_begun_ = true;
+      follow_clock();
+      say_clock();
       machine_->start(!is_starting(), left_in_environment(), now());
       carry_on();
     }
@@ -127,6 +143,8 @@ private:
 
   void begin() {
     has_begun_ = true;
+    follow_clock();
+    say_clock();
     if (!request_->getRunning()) {
       notes_.clear();  // It starts with what is newest.
       for (std::size_t i = 0; i < shown_.size(); ++i)
@@ -149,11 +167,21 @@ private:
 
   /// The task runs already, and an earlier agent has left this.
   void taken_up(IdentityNotes notes) {
+    noted_ = notes;
     notes_ = std::move(notes);
     if (!is_starting()) return;  // cancelled meanwhile
     machine_->start(true, left(), now());
     carry_on();
   }
+
+  // -- the clocks ---------------------------------------------------------------------------------
+
+  void follow_clock() {
+    self_->send(parts_.signer,
+                identity_signer::FollowClock{actor::weak(identity_signer::ClockFollower{self_})});
+  }
+
+  void say_clock() { machine_->clock_is(Nanoseconds{parts_.unix_now()} - now(), now()); }
 
   /// By the notes.
   IdentityMachine::Left left() const {
@@ -161,7 +189,9 @@ private:
     for (std::size_t i = 0; i < shown_.size(); ++i) {
       const auto note = notes_.find(shown_[i].key());
       if (note == notes_.end()) continue;
-      left[i] = {.life = note->second.life, .age = age_of(note->second, parts_.unix_now(), now())};
+      left[i] = {.life = note->second.life,
+                 .age = age_of(note->second, parts_.unix_now(), now()),
+                 .ahead = ahead_of(note->second)};
     }
     return left;
   }
@@ -177,6 +207,7 @@ private:
 
   void perform(const identity_action::Ask& it) {
     NOMAD_FAILPOINT("client.identities_asked");
+    follow_clock();  // The signer may be another one.
     identity_signer::Sign order{alloc_id(), {}};
     for (const auto position : it.which) {
       const auto& one = shown_[position];
@@ -203,6 +234,7 @@ private:
 
   void take(const std::vector<std::size_t>& which,
             std::vector<identity_signer::Identity>& identities) {
+    say_clock();
     IdentityMachine::Lives lives;
     for (std::size_t i = 0; i < which.size(); ++i) {
       if (!identities[i].token.empty()) continue;
@@ -259,34 +291,88 @@ private:
   }
 
   void perform(const identity_action::Write& it) {
-    std::vector<IdentityFile> files;
-    for (const auto position : it.which)
-      if (!shown_[position].file.empty())
-        files.push_back({shown_[position].file, tokens_[position]});
     if (task().empty()) return machine_->written({}, now());  // Nothing of these is written down.
-    const auto write
-        = [disk = parts_.disk, subject = subject_of(scope_), environments = environments_,
-           notes = notes_, files = std::move(files)]() -> Result<> {
+
+    struct Order {
+      std::size_t position;
+      std::string key;
+      IdentityFile file;  ///< Without a path: in the environment alone.
+    };
+
+    std::vector<Order> orders;
+    auto notes = notes_;
+    for (const auto position : failing_)
+      keep_note(notes, noted_, shown_[position].key());
+    for (const auto position : it.which) {
+      const auto key = shown_[position].key();
+      if (const auto note = notes_.find(key); note != notes_.end()) notes[key] = note->second;
+      orders.push_back({position, key, {shown_[position].file, tokens_[position]}});
+    }
+    const auto write = [disk = parts_.disk, subject = subject_of(scope_),
+                        environments = environments_, notes = std::move(notes), noted = noted_,
+                        orders = std::move(orders)]() -> Result<IdentitiesWritten> {
       NOMAD_FAILPOINT_ERROR("client.before_identities");
-      NOMAD_TRY(disk.write(subject, environments->own, files));
+      IdentitiesWritten done{.failed = {}, .noted = notes};
+      for (const auto& [position, key, file] : orders) {
+        if (file.path.empty()) continue;
+        const auto written = disk.write(subject, environments->own, {file});
+        if (written) continue;
+        done.failed.emplace(position, written.error());
+        keep_note(done.noted, noted, key);
+      }
       NOMAD_FAILPOINT("client.identities_written");
-      NOMAD_TRY(disk.note(subject, notes));
+      NOMAD_TRY(disk.note(subject, done.noted));
       NOMAD_FAILPOINT("client.identities_noted");
-      return {};
+      return done;
     };
     self_->request(parts_.steps, actor::infinite, blocking::make(write))
-        .then([this, of = decisions_](const blocking::Outcome&) { written(of, {}); },
-              [this, of = decisions_](const Error& err) {
-                log::warn("client", "the files of identities are not written",
-                          {{"alloc", alloc_id()}, {"task", task()}, {"error", err}});
-                written(of, err);
-              });
+        .then(
+            [this, of = decisions_, which = it.which](const blocking::Outcome& outcome) {
+              if (of != decisions_) return;
+              auto& done = outcome.as<IdentitiesWritten>();
+              noted_ = std::move(done.noted);
+              for (const auto position : which)
+                failing_.erase(position);
+              written(done.failed);
+            },
+            [this, of = decisions_, which = it.which](const Error& err) {
+              if (of != decisions_) return;
+              IdentityMachine::Unwritten failed;
+              for (const auto position : which)
+                failed.emplace(position, err);
+              written(failed);
+            });
   }
 
-  void written(std::uint64_t of, const Result<>& outcome) {
-    if (of != decisions_) return;
-    machine_->written(outcome, now());
+  /// What the file of this one has is what was noted before.
+  static void keep_note(IdentityNotes& notes, const IdentityNotes& before, const std::string& key) {
+    const auto found = before.find(key);
+    if (found == before.end())
+      notes.erase(key);
+    else
+      notes[key] = found->second;
+  }
+
+  void written(const IdentityMachine::Unwritten& failed) {
+    for (const auto& [position, why] : failed) {
+      failing_.insert(position);
+      log::warn("client", "the file of an identity is not written, and tried again",
+                {{"alloc", alloc_id()},
+                 {"task", task()},
+                 {"path", shown_[position].file},
+                 {"error", why}});
+    }
+    machine_->written(failed, now());
     carry_on();
+  }
+
+  void perform(const identity_action::Complain& it) {
+    const auto& file = shown_[it.which].file;
+    const auto what = file.empty() ? std::string{"the note of when it came"}
+                                   : fmt::format("the file \"{}\"", file);
+    task_->tell(
+        workload::task_event::hook_failed,
+        fmt::format("identity: {} can't be written, and is tried again: {}", what, it.why.what));
   }
 
   void perform(const identity_action::Act& it) {
@@ -332,6 +418,8 @@ private:
   std::vector<SecretText> tokens_;      ///< As `shown_`; empty: this agent has none yet.
   std::vector<IdentityNote> acquired_;  ///< Of `tokens_`.
   IdentityNotes notes_;                 ///< Of what the task has.
+  IdentityNotes noted_;                 ///< What of that is written down.
+  std::set<std::size_t> failing_;       ///< Whose files are older than their tokens.
   std::uint64_t decisions_ = 0;         ///< How often it was decided anew about which identities.
   bool has_begun_ = false;              ///< And has not ended.
 };
@@ -346,6 +434,7 @@ IdentityHookSelf::behavior_type identity_hook_actor(
       [self](hook::Run& msg) { return self->state.run(msg); },
       [self](hook::Cancel) { return self->state.cancel(); },
       [](const hook::TasksChanged&) {},
+      [self](identity_signer::ClockMoved) { self->state.clock_moved(); },
       [self](LookDue msg) { self->state.look(msg.round); },
   };
 }

@@ -13,10 +13,13 @@
 // task's) show nowhere unless they say `file`. They are among the NodeIdentities, renewed, for the
 // hooks that register services elsewhere, and there before these are asked.
 //
+// A file that can't be written is tried again by itself, and is a task's event after some tries.
+// The IdentitySigner tells when the wall clock was set, for who verifies goes by that.
+//
 // Owns:   the decisions, the tokens, the environment of the newest start, a timer; what it has put
 //         among the NodeIdentities.
 // Takes:  what the role Hook lists. A Cancel ends the wait for the servers. An update may bring
-//         services other identities.
+//         services other identities. ClockMoved.
 // Parent: alloc_runner, task_runner, report: the next phase finds a new one, which has all signed
 //         anew.
 // Ends:   by the parent's exit message.

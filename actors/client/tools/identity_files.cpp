@@ -15,6 +15,10 @@ namespace nomad::client {
 namespace {
 
 constexpr const char* identity_notes = ".identities";
+
+/// Where the secrets are everybody's (docker's), nobody takes away there what the agent has
+/// written.
+constexpr mode_t for_all_but_others_files = 01777;
 constexpr std::size_t longest_identity_note = 256 * 1024;
 
 std::optional<schema::Task::Reader> task_of(const IdentitySubject& subject) {
@@ -100,8 +104,12 @@ Result<> write_identities(const IdentitySubject& subject,
       return Error{Errc::rejected,
                    fmt::format("the identity's file \"{}\" is outside the task's secrets", path)};
     const auto relative = location.path.substr(directory.size() + 1);
+    if (relative == "secrets/api.sock")
+      return Error{Errc::rejected,
+                   fmt::format("the identity's file \"{}\" is the socket of the Task API", path)};
     const auto slash = relative.rfind('/');
-    if (slash != relative.npos) NOMAD_TRY(root.make_directories(relative.substr(0, slash), 0777));
+    if (slash != relative.npos)
+      NOMAD_TRY(root.make_directories(relative.substr(0, slash), for_all_but_others_files));
     if (owner.user
         && root.write_file(relative, token.reveal(), host::owner_only, false, owner).has_value())
       continue;
@@ -112,7 +120,13 @@ Result<> write_identities(const IdentitySubject& subject,
 
 Nanoseconds age_of(const IdentityNote& note, std::int64_t unix_now, Nanoseconds steady_now) {
   const Nanoseconds by_wall{unix_now - note.since};
+  if (by_wall < Nanoseconds{0}) return by_wall;
   return note.steady.count() > 0 ? std::max(by_wall, steady_now - note.steady) : by_wall;
+}
+
+std::optional<Nanoseconds> ahead_of(const IdentityNote& note) {
+  if (note.steady.count() <= 0 || note.since <= 0) return {};
+  return Nanoseconds{note.since} - note.steady;
 }
 
 IdentityNotes read_identity_notes(const IdentitySubject& subject) {

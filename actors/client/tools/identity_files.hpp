@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ struct IdentityFile {
   SecretText token;
 };
 
-/// Writes them, each whole, for the task's user. `rejected`: one is outside the task's secrets.
+/// Writes them, each whole, for the task's user. `rejected`: one is outside the task's secrets, or
+/// the socket there.
 Result<> write_identities(const IdentitySubject& subject,
                           const workload::TaskEnv& env,
                           const std::vector<IdentityFile>& files);
@@ -62,9 +64,13 @@ struct IdentityNote {
   Nanoseconds steady{};  ///< The same as `since` by the machine's steady clock; 0: not known.
 };
 
-/// How long ago that is: by the clock that says the longer time. The wall clock may have been set
-/// back, the steady one stands while the machine sleeps, and begins anew with it.
+/// How long ago that is: by the clock that says the longer time, for the steady one stands while
+/// the machine sleeps, and begins anew with it. Negative: the wall clock was set back to before it
+/// came, and whoever verifies it by that clock refuses it.
 Nanoseconds age_of(const IdentityNote& note, std::int64_t unix_now, Nanoseconds steady_now);
+
+/// How far the wall clock was ahead of the steady one when it came; none: not known.
+std::optional<Nanoseconds> ahead_of(const IdentityNote& note);
 
 using IdentityNotes = std::map<std::string, IdentityNote>;  ///< By `ShownIdentity::key`.
 

@@ -1,5 +1,6 @@
 #include "actors/client/tools/identity_signer.hpp"
 
+#include <map>
 #include <utility>
 
 #include "actors/core/supervise.hpp"
@@ -8,6 +9,9 @@ namespace nomad::client {
 
 namespace {
 
+using identity_signer::ClockFollower;
+using identity_signer::ClockMoved;
+using identity_signer::FollowClock;
 using identity_signer::Identity;
 using identity_signer::Sign;
 using identity_signer::Signed;
@@ -18,11 +22,23 @@ constexpr auto signing_timeout = std::chrono::seconds{30};
 constexpr std::size_t usual_queries = 256;
 constexpr std::size_t most_queries = 1000;
 
+constexpr auto between_clock_looks = std::chrono::minutes{1};
+
+/// What moves the wall clock by less is no matter, even of the shortest lives; it is not forgotten,
+/// but counts with what comes after it.
+constexpr Nanoseconds least_move = std::chrono::seconds{1};
+
+struct LookAtClock {
+  using is_message = void;
+};
+
+using SignerSelf = actor::WithInternal<IdentitySigner, void(LookAtClock)>;
+
 class SignerState {
 public:
   static constexpr const char* name = "identity_signer";
 
-  explicit SignerState(IdentitySigner::pointer self) : self_{self} {}
+  explicit SignerState(SignerSelf::pointer self) : self_{self} {}
 
   void init(IdentitySignerOptions options) { options_ = std::move(options); }
 
@@ -37,11 +53,45 @@ public:
     return promise;
   }
 
+  void follow(const FollowClock& msg) {
+    const auto who = msg.who.lock();
+    if (!who || !options_.unix_now) return;
+    const bool is_first = followers_.empty();
+    followers_.insert_or_assign(who.address().id, msg.who);
+    if (!is_first) return;
+    told_ = ahead();
+    look_later();
+  }
+
+  void look() {
+    std::erase_if(followers_, [](const auto& each) { return !each.second.lock(); });
+    if (followers_.empty()) return;
+    tell_of_move();
+    look_later();
+  }
+
 private:
   struct Order {
     Sign what;
     actor::Promise<Signed> promise{};
   };
+
+  void look_later() { actor::send_self_after(self_, between_clock_looks, LookAtClock{}); }
+
+  /// The wall clock of the steady one.
+  Nanoseconds ahead() const {
+    return Nanoseconds{options_.unix_now()} - self_->now().time_since_epoch();
+  }
+
+  void tell_of_move() {
+    if (followers_.empty()) return;
+    const auto now = ahead();
+    const auto moved = now - told_;
+    if (moved < least_move && moved > -least_move) return;
+    told_ = now;
+    for (const auto& [id, weak] : followers_)
+      if (const auto who = weak.lock()) self_->send(who, ClockMoved{});
+  }
 
   void ask() {
     std::size_t queries = 0;
@@ -75,6 +125,7 @@ private:
   }
 
   void answered(const door::Reply& answer) {
+    tell_of_move();  // Of one that is set back before the next look, these would not be known.
     std::size_t wanted = 0;
     for (const auto& order : open_)
       wanted += order.what.wanted.size();
@@ -104,16 +155,20 @@ private:
     ask();
   }
 
-  IdentitySigner::pointer self_;
+  SignerSelf::pointer self_;
   IdentitySignerOptions options_;
   std::vector<Order> waiting_;
   std::vector<Order> open_;  ///< Of the question that the servers have.
+  std::map<std::uint64_t, actor::Weak<ClockFollower>> followers_;  ///< Without one nobody looks.
+  Nanoseconds told_{};  ///< How far the wall clock was ahead, as the followers know.
 };
 
-IdentitySigner::behavior_type signer_actor(IdentitySigner::stateful_pointer<SignerState> self,
-                                           IdentitySignerOptions options) {
+SignerSelf::behavior_type signer_actor(SignerSelf::stateful_pointer<SignerState> self,
+                                       IdentitySignerOptions options) {
   self->state.init(std::move(options));
-  return {[self](Sign& msg) { return self->state.sign(msg); }};
+  return {[self](Sign& msg) { return self->state.sign(msg); },
+          [self](const FollowClock& msg) { self->state.follow(msg); },
+          [self](LookAtClock) { self->state.look(); }};
 }
 
 }  // namespace

@@ -21,6 +21,20 @@ constexpr int pauses_in_a_life = 16;
 /// A task that was found running waits so long for what its hooks and templates may read.
 constexpr Nanoseconds longest_taking_up = 1s;
 
+/// So many failures in a row are worth a word to users.
+constexpr unsigned failures_told = 3;
+
+/// By so much the wall clock may be corrected before an identity is asked for anew: what verifiers
+/// make allowance for, and no more than this part of its life.
+constexpr Nanoseconds most_moved = 1min;
+constexpr int moves_in_a_life = 10;
+
+/// Whether who verifies may take the identity for one that has ended, or is yet to come.
+bool has_moved(Nanoseconds ahead, Nanoseconds since, Nanoseconds life) {
+  const auto allowed = std::min(most_moved, life / moves_in_a_life);
+  return ahead > since ? since < ahead - allowed : ahead < since - allowed;
+}
+
 /// None: not before the clock's end.
 std::optional<Nanoseconds> end_of(Nanoseconds life, Nanoseconds now) {
   if (life <= 0ns || life > Nanoseconds::max() - now) return {};
@@ -45,13 +59,16 @@ void IdentityMachine::start(bool is_running, const Left& left, Time now) {
     const auto& terms = terms_[i];
     one.is_new = false;
     one.is_written = false;
+    one.write_at.reset();
     const auto found = left.find(i);
     const bool is_noted = is_running && !one.has_token && found != left.end();
     one.is_left = is_noted && terms.has_file && !terms.has_variable;
     one.is_behind = is_noted && terms.has_variable && terms.acts;
     if (is_noted) one.life = found->second.life;
     if (one.is_left || one.is_behind) one.due = due_of(found->second, now);
+    if (one.is_left || one.is_behind) one.ahead = found->second.ahead.value_or(ahead_);
   }
+  renew_moved(now);
   go_on(now);
 }
 
@@ -86,8 +103,11 @@ void IdentityMachine::is_signed(const Lives& lives, Time now) {
     const bool is_told_later = told_at && *told_at > now;
     if (is_told_later) due = due ? std::min(*due, *told_at) : *told_at;
     if (one.has_token || one.is_left || (told_at && !is_told_later)) newer_.insert(position);
+    const auto failures = one.unwritten;
     one = {.has_token = true, .is_new = true, .ends = end_of(life, now), .due = due};
     one.life = life;
+    one.ahead = ahead_;
+    one.unwritten = failures;
     writing_.erase(std::remove(writing_.begin(), writing_.end(), position), writing_.end());
   }
   go_on(now);
@@ -107,19 +127,41 @@ void IdentityMachine::not_signed(Time now) {
   try_later(now);
 }
 
-void IdentityMachine::written(const Result<>& outcome, Time now) {
+void IdentityMachine::written(const Unwritten& failed, Time now) {
   is_writing_ = false;
-  const auto which = std::exchange(writing_, {});
-  if (!outcome) {
-    if (must_start() && !which.empty()) {
-      answer_start(outcome.error());
-      is_stopped_ = true;
+  for (const auto position : std::exchange(writing_, {})) {
+    auto& one = held_[position];
+    const auto failure = failed.find(position);
+    if (failure == failed.end()) {
+      one.is_written = true;
+      one.unwritten = 0;
+      continue;
     }
-    return try_later(now);
+    one.write_at = after_failures(one.unwritten, now);
+    if (++one.unwritten == failures_told)
+      actions_.emplace_back(identity_action::Complain{position, failure->second});
+    if (!must_start()) continue;
+    answer_start(failure->second);
+    is_stopped_ = true;
   }
-  for (const auto position : which)
-    held_[position].is_written = true;
   go_on(now);
+}
+
+void IdentityMachine::clock_is(Nanoseconds ahead, Time now) {
+  ahead_ = ahead;
+  if (renew_moved(now)) go_on(now);
+}
+
+/// Whether there is any. Once is enough: the next one comes with its own.
+bool IdentityMachine::renew_moved(Time now) {
+  bool is_any = false;
+  for (auto& one : held_) {
+    if (!one.ahead || one.life <= 0ns || !has_moved(ahead_, *one.ahead, one.life)) continue;
+    one.ahead.reset();
+    one.due = now;
+    is_any = true;
+  }
+  return is_any;
 }
 
 void IdentityMachine::look(std::uint64_t round, Time now) {
@@ -140,8 +182,8 @@ void IdentityMachine::go_on(Time now) {
     if (is_starting_ && start_by_) wait_until(*start_by_, now);
     return;
   }
-  const auto files = unwritten();
-  if (!files.empty() && (is_starting_ ? asked.empty() : may_try)) {
+  const auto files = unwritten(now);
+  if (!files.empty() && (!is_starting_ || asked.empty())) {
     is_writing_ = true;
     writing_ = files;
     actions_.emplace_back(identity_action::Write{files});
@@ -149,24 +191,35 @@ void IdentityMachine::go_on(Time now) {
   }
   if (is_starting_ && asked.empty() && files.empty()) answer_start({});
   if (is_asking_) return;
-  if (!is_starting_ && files.empty()) act_on_newer();
-  wait_for_next(now, !asked.empty() || !files.empty());
+  if (!is_starting_) act_on_newer();
+  wait_for_next(now, !asked.empty());
 }
 
-/// A task that does not run yet is told when it does.
+/// Of what is written. A task that does not run yet is told when it does.
 void IdentityMachine::act_on_newer() {
   if (!runs_) return;
   std::vector<std::size_t> which;
-  for (const auto position : std::exchange(newer_, {}))
-    if (terms_[position].acts) which.push_back(position);
+  for (auto at = newer_.begin(); at != newer_.end();) {
+    if (!held_[*at].is_written) {
+      ++at;
+      continue;
+    }
+    if (terms_[*at].acts) which.push_back(*at);
+    at = newer_.erase(at);
+  }
   if (!which.empty()) actions_.emplace_back(identity_action::Act{std::move(which)});
 }
 
 void IdentityMachine::wait_for_next(Time now, bool is_wanting) {
   std::optional<Time> next;
   if (is_wanting) next = retry_at_;
-  for (const auto& one : held_)
-    if (!is_wanting && one.due && (!next || *one.due < *next)) next = one.due;
+  for (const auto& one : held_) {
+    const auto also = [&next](std::optional<Time> when) {
+      if (when && (!next || *when < *next)) next = when;
+    };
+    if (!is_wanting) also(one.due);
+    if (one.has_token && !one.is_written) also(one.write_at);
+  }
   if (next) wait_until(*next, now);
 }
 
@@ -181,11 +234,14 @@ void IdentityMachine::answer_start(Result<> outcome) {
 }
 
 void IdentityMachine::try_later(Time now) {
-  const auto wait
-      = std::min(least_wait * (1U << std::min(failures_++, most_doublings)), longest_pause());
-  const auto half = static_cast<std::uint64_t>(wait.count() / 2);
-  retry_at_ = now + wait / 2 + Nanoseconds{static_cast<std::int64_t>(random_.below(half))};
+  retry_at_ = after_failures(failures_++, now);
   go_on(now);
+}
+
+IdentityMachine::Time IdentityMachine::after_failures(unsigned count, Time now) {
+  const auto wait = std::min(least_wait * (1U << std::min(count, most_doublings)), longest_pause());
+  const auto half = static_cast<std::uint64_t>(wait.count() / 2);
+  return now + wait / 2 + Nanoseconds{static_cast<std::int64_t>(random_.below(half))};
 }
 
 Nanoseconds IdentityMachine::longest_pause() const {
@@ -212,10 +268,13 @@ std::vector<std::size_t> IdentityMachine::wanted(Time now) const {
   return which;
 }
 
-std::vector<std::size_t> IdentityMachine::unwritten() const {
+std::vector<std::size_t> IdentityMachine::unwritten(Time now) const {
   std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < held_.size(); ++i)
-    if (held_[i].has_token && !held_[i].is_written) which.push_back(i);
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const auto& one = held_[i];
+    if (one.has_token && !one.is_written && (!one.write_at || *one.write_at <= now))
+      which.push_back(i);
+  }
   return which;
 }
 

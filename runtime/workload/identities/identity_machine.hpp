@@ -13,9 +13,12 @@
 // (3) One that ends is asked for anew after half of its life and up to a tenth more, by chance, so
 //     that those of a node do not come together; after a failure again and again, up to its end and
 //     beyond. The task is told of it then: also one that has an earlier agent's in its environment.
-// (4) Times are of a steady clock: what the wall clock says counts only for what an earlier agent
-//     has left, and a time that can't be is as one that is over.
+// (4) Times are of a steady clock. How far the wall clock is ahead of it is noted with each that
+//     comes: who verifies goes by the wall clock, so one that ends is asked for anew once that has
+//     changed by more than a minute, or a tenth of its life. Of what an earlier agent has left, an
+//     age that can't be is as a life that is over.
 // (5) Once the end is answered nothing is asked and written any more.
+// (6) A file that can't be written is tried again by itself; nothing of the others waits for it.
 //
 //   idle ─start─▶ asking ─is_signed─▶ writing ─written─▶ held ─look, when due─▶ asking
 //                    └─not_signed, refused of a renewal─▶ waiting ─look─▶ asking
@@ -43,10 +46,11 @@ struct IdentityTerms {
 };
 
 /// What an earlier agent has left of one: how long it was to last (0: it has no end of its own),
-/// and how long it has been there by now.
+/// how long it has been there by now, and how far the wall clock was ahead of the steady one then.
 struct LeftIdentity {
   Nanoseconds life{};
   Nanoseconds age{};
+  std::optional<Nanoseconds> ahead{};  ///< None: not known.
 };
 
 namespace identity_action {
@@ -56,9 +60,16 @@ struct Ask {
   std::vector<std::size_t> which;
 };
 
-/// Write the files of these that have one, and note when they came. Answer: `written`.
+/// Write the files of these that have one, each whatever becomes of the others, and note when they
+/// came. Answer: `written`.
 struct Write {
   std::vector<std::size_t> which;
+};
+
+/// Tell users that this one's file can't be written, time and again. Once until it can.
+struct Complain {
+  std::size_t which;
+  Error why;
 };
 
 /// Tell the task that these are newer.
@@ -85,6 +96,7 @@ struct AnswerStop {};
 
 using IdentityAction = std::variant<identity_action::Ask,
                                     identity_action::Write,
+                                    identity_action::Complain,
                                     identity_action::Act,
                                     identity_action::Wait,
                                     identity_action::AnswerStart,
@@ -97,6 +109,8 @@ public:
   using Left = std::map<std::size_t, LeftIdentity>;
   /// By place: how long each lasts; 0: as long as the task's allocation.
   using Lives = std::map<std::size_t, Nanoseconds>;
+  /// Those of the last Write that are not written.
+  using Unwritten = std::map<std::size_t, Error>;
 
   IdentityMachine(std::vector<IdentityTerms> terms, Random random);
 
@@ -127,7 +141,11 @@ public:
   /// Nobody has answered.
   void not_signed(Time now);
 
-  void written(const Result<>& outcome, Time now);
+  void written(const Unwritten& failed, Time now);
+
+  /// How far the wall clock is ahead of the steady one: now and then, and before each `start` and
+  /// `is_signed`.
+  void clock_is(Nanoseconds ahead, Time now);
 
   /// Only what the newest Wait has asked for counts.
   void look(std::uint64_t round, Time now);
@@ -141,7 +159,10 @@ private:
     bool is_written = false;  ///< what is written since then.
     Nanoseconds life{};       ///< 0: it has no end, or there is none yet.
     std::optional<Time> ends{};
-    std::optional<Time> due{};  ///< To be asked for anew.
+    std::optional<Time> due{};           ///< To be asked for anew.
+    std::optional<Nanoseconds> ahead{};  ///< The wall clock of the steady one, when it came.
+    std::optional<Time> write_at{};      ///< To be written again.
+    unsigned unwritten = 0;              ///< So many times in a row.
   };
 
   static bool is_missing(const Held& one, Time now) {
@@ -160,7 +181,9 @@ private:
   void try_later(Time now);
   std::vector<std::size_t> missing(Time now) const;
   std::vector<std::size_t> wanted(Time now) const;
-  std::vector<std::size_t> unwritten() const;
+  std::vector<std::size_t> unwritten(Time now) const;
+  bool renew_moved(Time now);
+  Time after_failures(unsigned count, Time now);
   Nanoseconds longest_pause() const;
   std::optional<Time> due_of(const LeftIdentity& left, Time now);
 
@@ -170,7 +193,8 @@ private:
   std::vector<std::size_t> writing_;  ///< What is being written since the last start.
   std::set<std::size_t> newer_;       ///< Signed anew, and not told of yet.
   std::vector<IdentityAction> actions_;
-  std::optional<Time> retry_at_{};
+  Nanoseconds ahead_{};             ///< As `clock_is` has said last.
+  std::optional<Time> retry_at_{};  ///< To ask again.
   std::optional<Time> start_by_{};  ///< Of a task that was found running.
   unsigned failures_ = 0;
   std::uint64_t round_ = 0;

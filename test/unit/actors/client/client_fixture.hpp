@@ -175,6 +175,7 @@ struct ClientFixture : ActorFixture {
       held_data;
   std::vector<std::size_t> identity_questions;  ///< How many identities each was about.
   Nanoseconds identity_life{};                  ///< 0: they have no end.
+  Nanoseconds wall_moved{};                     ///< By so much the wall clock was set.
   std::string identity_refusal;                 ///< Of each; "": there is none.
   std::optional<Error> signing_failure;
   Object<schema::Node> node;
@@ -203,7 +204,9 @@ struct ClientFixture : ActorFixture {
     held_data.clear();
   }
 
-  std::int64_t unix_now() { return 1'700'000'000'000'000'000 + now().time_since_epoch().count(); }
+  std::int64_t unix_now() {
+    return 1'700'000'000'000'000'000 + now().time_since_epoch().count() + wall_moved.count();
+  }
 
   FakeServers spawn_servers() {
     return actor::spawn(system(), [this](FakeServers::pointer self) -> FakeServers::behavior_type {

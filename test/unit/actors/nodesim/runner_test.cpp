@@ -45,17 +45,18 @@ struct Signing {
 
 IdentitySigner::behavior_type sign(IdentitySigner::pointer, std::shared_ptr<Signing> signing) {
   return {[signing](const identity_signer::Sign& msg) -> actor::Answer<identity_signer::Signed> {
-    const auto number = signing->orders.size();
-    signing->orders.push_back(msg);
-    identity_signer::Signed made;
-    made.identities.resize(msg.wanted.size());
-    for (auto& one : made.identities)
-      one.token = SecretText{"token"};
-    if (number >= signing->answers.size()) return made;
-    if (!signing->answers[number]) return signing->answers[number].error();
-    made.identities.back() = {.refused = *signing->answers[number]};
-    return made;
-  }};
+            const auto number = signing->orders.size();
+            signing->orders.push_back(msg);
+            identity_signer::Signed made;
+            made.identities.resize(msg.wanted.size());
+            for (auto& one : made.identities)
+              one.token = SecretText{"token"};
+            if (number >= signing->answers.size()) return made;
+            if (!signing->answers[number]) return signing->answers[number].error();
+            made.identities.back() = {.refused = *signing->answers[number]};
+            return made;
+          },
+          [](const identity_signer::FollowClock&) {}};
 }
 
 struct Runner : test::ActorFixture {

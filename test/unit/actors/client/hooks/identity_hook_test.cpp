@@ -240,6 +240,55 @@ TEST_CASE_FIXTURE(IdentityFixture,
   CHECK(is_running());
 }
 
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: those that end are renewed when the wall clock was set") {
+  identity_life = 1h;
+  run({{.name = "db"}, {.name = "vault"}}, true);
+  REQUIRE(is_running());
+  const auto asked = identity_questions.size();
+  advance(3min);
+  CHECK(identity_questions.size() == asked);
+
+  wall_moved = -24h;
+  advance(61s);
+  CHECK(identity_questions.size() == asked + 1);
+  CHECK(identity_questions.back() == 2);
+  advance(10min);
+  CHECK(identity_questions.size() == asked + 1);
+  wall_moved += 30s;  // As verifiers allow.
+  advance(10min);
+  CHECK(identity_questions.size() == asked + 1);
+
+  crash();
+  wall_moved -= 24h;  // While no agent is there.
+  start(true);
+  advance(5s);
+  CHECK(identity_questions.size() == asked + 2);
+}
+
+TEST_CASE_FIXTURE(IdentityFixture,
+                  "identity_hook: a file that can't be written holds up no other, and is told") {
+  identity_life = 1min;
+  run({{.name = "db"}, {.name = "vault"}});
+  REQUIRE(is_running());
+  const auto first = file("secrets/nomad_vault.jwt");
+  std::filesystem::remove(path("secrets/nomad_db.jwt"));
+  std::filesystem::create_directories(path("secrets/nomad_db.jwt/x"));
+
+  advance(50s);
+  CHECK(file("secrets/nomad_vault.jwt") != first);
+  const auto second = file("secrets/nomad_vault.jwt");
+  advance(1min);
+  CHECK(file("secrets/nomad_vault.jwt") != second);
+  CHECK(
+      has_said("identity: the file \"secrets/nomad_db.jwt\" can't be written, and is tried again"));
+  CHECK(is_running());
+
+  std::filesystem::remove_all(path("secrets/nomad_db.jwt"));
+  advance(1min);
+  CHECK_FALSE(file("secrets/nomad_db.jwt").empty());
+}
+
 TEST_CASE_FIXTURE(IdentityFixture, "identity_hook: services have theirs before anything starts") {
   run({{.name = "consul", .file = false, .service = "front"},
        {.name = "mesh", .file = true, .service = "/edge"}});

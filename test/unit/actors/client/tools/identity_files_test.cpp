@@ -4,6 +4,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <sys/stat.h>
+
 #include <doctest/doctest.h>
 
 #include "runtime/object/draft.hpp"
@@ -116,6 +118,14 @@ TEST_CASE("identity_files: tokens are written below the task's secrets, and nowh
         == Error{Errc::rejected,
                  "the identity's file \"local/db.jwt\" is outside the task's secrets"});
   CHECK(write("secrets/../../x").has_error());
+  CHECK(write("secrets/./api.sock").error()
+        == Error{Errc::rejected,
+                 "the identity's file \"secrets/./api.sock\" is the socket of the Task API"});
+
+  struct stat status {};
+
+  REQUIRE(::stat((task.dir.path() + "/task/secrets/deep").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777U) == 01777);
   CHECK_FALSE(std::filesystem::exists(task.dir.path() + "/x"));
 }
 
@@ -143,7 +153,9 @@ TEST_CASE("identity_files: what was noted is read again, and torn lines are pass
 TEST_CASE("identity_files: an identity is as old as the clock says by which it is older") {
   const IdentityNote note{.since = 1'000, .life = 1h, .steady = 100ns};
   CHECK(age_of(note, 1'500, 600ns) == 500ns);
-  CHECK(age_of(note, 800, 600ns) == 500ns);      // The wall clock was set back.
+  CHECK(age_of(note, 1'200, 600ns) == 500ns);  // The wall clock was set back a little.
+  CHECK(age_of(note, 800, 600ns) == -200ns);   // It is of the future.
+  CHECK(age_of({.since = 1'000, .life = 1h}, 800, 600ns) == -200ns);
   CHECK(age_of(note, 9'000, 600ns) == 8'000ns);  // It slept, or the clock was set forward.
   CHECK(age_of(note, 1'500, 30ns) == 500ns);     // The machine began anew.
   CHECK(age_of({.since = 1'000, .life = 1h}, 1'500, 600ns) == 500ns);

@@ -32,6 +32,9 @@ struct Identities {
           Overloaded{
               [](const identity_action::Ask& it) { return "ask" + positions_of(it.which); },
               [](const identity_action::Write& it) { return "write" + positions_of(it.which); },
+              [](const identity_action::Complain& it) {
+                return "complain " + std::to_string(it.which) + ": " + it.why.what;
+              },
               [](const identity_action::Act& it) { return "act" + positions_of(it.which); },
               [this](const identity_action::Wait& it) {
                 round = it.round;
@@ -107,7 +110,7 @@ TEST_CASE("identity_machine: a refusal, and a file that can't be written, fail t
   CHECK(task.done() == "ask 0");
   task.machine.is_signed({{0, 0s}}, task.now);
   CHECK(task.done() == "write 0");
-  task.machine.written(Error{Errc::io, "full"}, task.now);
+  task.machine.written({{0, Error{Errc::io, "full"}}}, task.now);
   CHECK(task.done() == "no start: full");
 }
 
@@ -222,7 +225,7 @@ TEST_CASE("identity_machine: a renewal that fails is tried again, beyond the end
   }
   task.machine.is_signed({{0, 10s}}, task.now);
   CHECK(task.done() == "write 0");
-  task.machine.written(Error{Errc::io, "full"}, task.now);
+  task.machine.written({{0, Error{Errc::io, "full"}}}, task.now);
   CHECK(task.done() == "wait");
   CHECK(task.wait() == "write 0");
 }
@@ -234,7 +237,7 @@ TEST_CASE("identity_machine: the shorter one lasts, the sooner is tried again wh
     task.machine.is_signed({{0, 1h}}, task.now);
     auto most = 0ns;
     for (int i = 0; i < 20; ++i) {
-      task.machine.written(Error{Errc::io, "full"}, task.now);
+      task.machine.written({{0, Error{Errc::io, "full"}}}, task.now);
       task.done();
       most = std::max(most, task.delay);
       task.wait();
@@ -246,6 +249,101 @@ TEST_CASE("identity_machine: the shorter one lasts, the sooner is tried again wh
   CHECK(longest(32s) > 1s);
   CHECK(longest(1h) <= 30s);
   CHECK(longest(1h) > 15s);
+}
+
+TEST_CASE("identity_machine: a file that can't be written holds up no other identity") {
+  Identities task{{with_signal, with_signal}};
+  task.machine.start(false, {}, task.now);
+  task.machine.is_signed({{0, 1h}, {1, 16s}}, task.now);
+  task.machine.written({}, task.now);
+  task.machine.started(task.now);
+  CHECK(task.done() == "ask 0 1, write 0 1, start, wait");
+  task.now += 40min;  // Both are due.
+  task.delay = 0s;
+  CHECK(task.wait() == "ask 0 1");
+  task.machine.is_signed({{0, 1h}, {1, 16s}}, task.now);
+  CHECK(task.done() == "write 0 1");
+  const IdentityMachine::Unwritten failed{{0, {Errc::io, "a directory"}}};
+
+  task.machine.written(failed, task.now);
+
+  CHECK(task.done() == "act 1, wait");
+  CHECK(task.wait() == "write 0");
+  task.machine.written(failed, task.now);
+  CHECK(task.done() == "wait");
+  CHECK(task.wait() == "write 0");
+  task.machine.written(failed, task.now);
+  CHECK(task.done() == "complain 0: a directory, wait");
+  int renewals = 0;
+  for (const auto end = task.now + 10min; task.now < end;) {
+    const auto done = task.wait();
+    if (done == "ask 1") {
+      ++renewals;
+      task.machine.is_signed({{1, 16s}}, task.now);
+      CHECK(task.done() == "write 1");
+      task.machine.written({}, task.now);
+      CHECK(task.done() == "act 1, wait");
+      continue;
+    }
+    REQUIRE(done == "write 0");
+    task.machine.written(failed, task.now);
+    CHECK(task.done() == "wait");  // It has been said.
+  }
+  CHECK(renewals > 50);
+
+  auto done = task.wait();
+  for (; done != "write 0"; done = task.wait()) {
+    task.machine.is_signed({{1, 16s}}, task.now);
+    task.machine.written({}, task.now);
+    task.done();
+  }
+  task.machine.written({}, task.now);
+  CHECK(task.done() == "act 0, wait");
+}
+
+TEST_CASE("identity_machine: one that ends is renewed when the wall clock was set, and no other") {
+  const auto asked_after = [](Nanoseconds life, Nanoseconds moved) {
+    Identities task{{with_signal, with_signal}};
+    task.machine.clock_is(1'000h, task.now);
+    task.machine.start(false, {}, task.now);
+    task.machine.is_signed({{0, life}, {1, 0s}}, task.now);
+    task.machine.written({}, task.now);
+    task.machine.started(task.now);
+    CHECK(task.done() == "ask 0 1, write 0 1, start, wait");
+    task.now += 1s;
+    task.machine.clock_is(1'000h + moved, task.now);
+    const auto done = task.done();
+    if (done.empty()) return done;
+    task.machine.clock_is(1'000h + moved, task.now);  // While it is asked for.
+    task.machine.is_signed({{0, life}}, task.now);
+    task.machine.written({}, task.now);
+    CHECK(task.done() == "write 0, act 0, wait");
+    task.machine.clock_is(1'000h + moved, task.now);
+    CHECK(task.done().empty());
+    return done;
+  };
+
+  for (const auto moved :
+       {Nanoseconds{-24h}, Nanoseconds{-61s}, Nanoseconds{61s}, Nanoseconds{24h}})
+    CHECK(asked_after(1h, moved) == "ask 0");
+  for (const auto moved : {Nanoseconds{-60s}, Nanoseconds{0s}, Nanoseconds{60s}})
+    CHECK(asked_after(1h, moved).empty());
+  CHECK(asked_after(60s, 7s) == "ask 0");
+  CHECK(asked_after(60s, -7s) == "ask 0");
+  CHECK(asked_after(60s, -6s).empty());
+}
+
+TEST_CASE("identity_machine: what is left is due when the wall clock was set meanwhile") {
+  const auto asked = [](std::optional<Nanoseconds> ahead) {
+    Identities task{{with_signal}};
+    task.machine.clock_is(1'000h, task.now);
+    task.machine.start(true, {{0, {.life = 1h, .age = 20min, .ahead = ahead}}}, task.now);
+    return task.done();
+  };
+  CHECK(asked(1'000h) == "start, wait");
+  CHECK(asked({}) == "start, wait");  // An agent of the release before has not noted it.
+  CHECK(asked(1'000h - 10min) == "start, ask 0");
+  CHECK(asked(1'000h + 10min) == "start, ask 0");
 }
 
 TEST_CASE("identity_machine: a running task keeps the files that an earlier agent wrote") {
@@ -306,7 +404,7 @@ TEST_CASE("identity_machine: a running task is held up by nobody, and failed by 
   CHECK(task.done() == "start, wait");
   CHECK(task.wait() == "ask 0");
   task.machine.is_signed({{0, 0s}}, task.now);
-  task.machine.written(Error{Errc::io, "full"}, task.now);
+  task.machine.written({{0, Error{Errc::io, "full"}}}, task.now);
   CHECK(task.done() == "write 0, wait");
   CHECK(task.wait() == "write 0");
 }
@@ -366,7 +464,7 @@ TEST_CASE(
     bool writes = false;
     for (int step = 0; step < 200; ++step) {
       task.now += Nanoseconds{static_cast<std::int64_t>(random.below(5'000'000'000))};
-      const auto what = random.below(8);
+      const auto what = random.below(9);
       if (what == 0 && open == 0) {
         ++open;
         task.machine.start(random.chance(0.3), {{1, {.life = 9s, .age = 2s}}}, task.now);
@@ -378,7 +476,8 @@ TEST_CASE(
         task.machine.not_signed(task.now);
       } else if (what == 3 && writes) {
         writes = false;
-        task.machine.written({}, task.now);
+        const IdentityMachine::Unwritten some{{1, {Errc::io, "full"}}};
+        task.machine.written(random.chance(0.3) ? some : IdentityMachine::Unwritten{}, task.now);
       } else if (what == 4) {
         task.machine.look(task.round, task.now);
       } else if (what == 5) {
@@ -387,6 +486,9 @@ TEST_CASE(
         task.machine.started(task.now);
       } else if (what == 7 && open == 1 && random.chance(0.1)) {
         task.machine.cancel();
+      } else if (what == 8) {
+        task.machine.clock_is(Nanoseconds{static_cast<std::int64_t>(random.below(3'000'000'000))},
+                              task.now);
       }
       for (const auto& action : task.machine.take()) {
         if (std::holds_alternative<identity_action::AnswerStart>(action)) --open;
