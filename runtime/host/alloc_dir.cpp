@@ -20,22 +20,56 @@ namespace {
 
 constexpr mode_t for_all = 0777;
 constexpr mode_t for_all_sticky = 01777;
+constexpr mode_t for_owner = 0700;
+constexpr mode_t for_owner_and_passers = 0711;
 
-// Makes `name` in `parent` and gives it to everybody. What is already there must be a directory,
-// not a link to one: a task may have put it there.
-Result<UniqueFd> make_directory(int parent, const std::string& name, mode_t mode) {
+constexpr FileOwner root_owner{.user = 0, .group = 0};
+
+/// Whose a directory is, where that can be set, and who may do what there.
+struct DirectoryAccess {
+  mode_t mode = 0;
+  FileOwner owner{};
+};
+
+// Makes `name` in `parent`, whoever it was before. What is already there must be a directory, not a
+// link to one: a task may have put it there.
+Result<UniqueFd> make_directory(int parent,
+                                const std::string& name,
+                                const DirectoryAccess& access) {
   if (::mkdirat(parent, name.c_str(), 0755) != 0 && errno != EEXIST)
     return errno_error("making the directory " + name, errno);
   UniqueFd directory{
       ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
   if (!directory) return errno_error("making the directory " + name, errno, Errc::conflict);
-  if (::fchmod(directory.get(), mode) != 0)
-    return errno_error("changing the mode of " + name, errno);
-  if (mode == 0755 || ::geteuid() != 0) return directory;
-  auto nobody = NOMAD_TRY(find_user("nobody"));
-  if (::fchown(directory.get(), nobody.uid, nobody.gid) != 0)
+  constexpr auto unchanged = static_cast<uid_t>(-1);
+  if (::geteuid() == 0
+      && ::fchown(directory.get(), access.owner.user.value_or(unchanged),
+                  access.owner.group.value_or(unchanged))
+             != 0)
     return errno_error("changing the owner of " + name, errno);
+  if (::fchmod(directory.get(), access.mode) != 0)
+    return errno_error("changing the mode of " + name, errno);
   return directory;
+}
+
+/// For whoever a task runs as: everybody.
+Result<DirectoryAccess> shared_access(mode_t mode) {
+  if (::geteuid() != 0) return DirectoryAccess{mode};
+  const auto nobody = NOMAD_TRY(find_user("nobody"));
+  return DirectoryAccess{mode, {.user = nobody.uid, .group = nobody.gid}};
+}
+
+Result<UniqueFd> make_shared(int parent, const std::string& name, mode_t mode) {
+  return make_directory(parent, name, NOMAD_TRY(shared_access(mode)));
+}
+
+/// The task's user's alone. Where he is not known, or can't be made the owner, everybody may write
+/// there, and nobody takes away what is another's.
+DirectoryAccess secret_access(const SecretsFor& whom) {
+  const bool is_root = ::geteuid() == 0;
+  const auto user = whom.owner.user;
+  if (!user || (!is_root && *user != ::geteuid())) return {for_all_sticky, root_owner};
+  return {whom.others_have_files ? for_owner_and_passers : for_owner, whom.owner};
 }
 
 bool is_mount_point(int parent, const std::string& name) {
@@ -50,17 +84,20 @@ bool is_mount_point(int parent, const std::string& name) {
 void mount_tmpfs(int parent, const std::string& name) {
   if (::geteuid() != 0 || is_mount_point(parent, name)) return;
   std::string path = "/proc/self/fd/" + std::to_string(parent) + '/' + name;
-  if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOEXEC | MS_NOSUID | MS_NODEV, "size=1m,mode=0777")
+  if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOEXEC | MS_NOSUID | MS_NODEV, "size=1m,mode=0700")
       != 0) {
     log::warn("client.alloc_dir", "secrets are kept on disk: no tmpfs could be mounted",
               {{"path", name}, {"error", std::strerror(errno)}});
   }
 }
 
-Result<> make_secret_directory(int task, const std::string& name, bool tmpfs) {
+Result<> make_secret_directory(int task,
+                               const std::string& name,
+                               const DirectoryAccess& access,
+                               bool tmpfs) {
   // First plain, so that a mount has something to stand on; then again for what was mounted.
   for (int pass = 0; pass < (tmpfs ? 2 : 1); ++pass) {
-    NOMAD_TRY(make_directory(task, name, for_all));
+    NOMAD_TRY(make_directory(task, name, access));
     if (tmpfs && pass == 0) mount_tmpfs(task, name);
   }
   return {};
@@ -181,24 +218,29 @@ Result<> AllocDir::build() const {
   }
   UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!root) return errno_error("making the directory " + root_, errno, Errc::conflict);
-  auto shared = NOMAD_TRY(make_directory(root.get(), "alloc", for_all).within(root_));
+  auto shared = NOMAD_TRY(make_shared(root.get(), "alloc", for_all).within(root_));
   for (const char* name : {"data", "logs", "tmp"}) {
-    NOMAD_TRY(make_directory(shared.get(), name, for_all).within(root_));
+    NOMAD_TRY(make_shared(shared.get(), name, for_all).within(root_));
   }
   return {};
 }
 
-Result<> AllocDir::build_task(std::string_view name, bool tmpfs) const {
+Result<> AllocDir::build_task(std::string_view name, bool tmpfs, const SecretsFor& whom) const {
   NOMAD_TRY(check_task_name(name));
   UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!root) return errno_error("opening " + root_, errno, Errc::not_found);
-  auto task = NOMAD_TRY(make_directory(root.get(), std::string{name}, for_all).within(root_));
+  const std::string folder{name};
+  auto task = NOMAD_TRY(make_shared(root.get(), folder, for_all).within(root_));
   for (auto [directory, mode] : {std::pair{"local", for_all}, std::pair{"tmp", for_all_sticky}}) {
-    NOMAD_TRY(make_directory(task.get(), directory, mode).within(root_));
+    NOMAD_TRY(make_shared(task.get(), directory, mode).within(root_));
   }
-  for (const char* directory : {"secrets", "private"}) {
-    NOMAD_TRY(make_secret_directory(task.get(), directory, tmpfs).within(root_));
-  }
+  for (const auto& [directory, access] :
+       {std::pair{"secrets", secret_access(whom)},
+        std::pair{"private", DirectoryAccess{for_owner, root_owner}}})
+    NOMAD_TRY(make_secret_directory(task.get(), directory, access, tmpfs).within(root_));
+  // What is mounted can't be moved; a plain directory could be, and another put in its place.
+  if (!is_mount_point(task.get(), "secrets"))
+    NOMAD_TRY(make_directory(root.get(), folder, {for_all_sticky, root_owner}).within(root_));
   return {};
 }
 

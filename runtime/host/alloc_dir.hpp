@@ -3,13 +3,19 @@
 //   <root>/                  0755
 //     alloc/                 0777  shared by the group
 //       data/ logs/ tmp/     0777
-//     <task>/                0777
+//     <task>/                0777  1777 and root's where its secrets are no mount
 //       local/               0777
 //       tmp/                 1777
-//       secrets/             0777  a tmpfs of 1 MiB when the agent is root and may mount
-//       private/             0777  likewise; never shown to tasks
+//       secrets/             0700  the task's user's; a tmpfs of 1 MiB when the agent is root and
+//       may
+//                                  mount. 0711 if others have files there. Where he is not known
+//                                  (images): 1777, and root's
+//       private/             0700  root's, likewise a tmpfs; never shown to tasks
 //
-// Directories for tasks belong to nobody when the agent is root, so that any task user can write.
+// Other directories for tasks belong to nobody when the agent is root, so that any task user can
+// write. Paths are no secret (/proc/mounts), and everybody passes down to a task's directory: what
+// keeps other users of the machine from a task's socket and tokens is the mode of `secrets`. What a
+// release before left (0777) gets these modes when the task is taken up again.
 // Everything is idempotent and keeps no state outside the tree: after a restart of the agent the
 // same calls find what is there. Removal never follows links, never leaves the file system it
 // started on, and refuses to go on over something that is still mounted.
@@ -26,6 +32,12 @@
 #include "runtime/host/beneath.hpp"
 
 namespace nomad::host {
+
+/// Who has to get at what is in a task's `secrets`.
+struct SecretsFor {
+  FileOwner owner{};               ///< As whom the task runs; without a user, that may be anybody.
+  bool others_have_files = false;  ///< Others than him open what there is of theirs, by its name.
+};
 
 class AllocDir {
 public:
@@ -51,7 +63,7 @@ public:
 
   /// Builds a task's part. `tmpfs` false keeps secrets in plain directories; true falls back to
   /// them, with a logged warning, where mounting is not permitted.
-  Result<> build_task(std::string_view name, bool tmpfs = true) const;
+  Result<> build_task(std::string_view name, bool tmpfs = true, const SecretsFor& whom = {}) const;
 
   /// Whether the shared part is there.
   bool exists() const;

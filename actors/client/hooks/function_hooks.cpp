@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/function_hook.hpp"
+#include "actors/client/tools/task_owner.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/alloc_dir.hpp"
 #include "runtime/host/users.hpp"
@@ -23,9 +24,22 @@ host::AllocDir directory_of(const HookCall& call) {
   return host::AllocDir{copy(call.target().getAllocRoot())};
 }
 
+/// A template's file may be somebody's who is not in the task, such as a worker's of its service.
+bool has_files_of_others(schema::Task::Reader task) {
+  for (const auto each : task.getTemplates())
+    if (each.getUid().isValue() || each.getGid().isValue()) return true;
+  return false;
+}
+
 Result<HookResult> make_task_dir(const HookCall& call) {
+  host::SecretsFor whom;
+  const auto task = task_of(call.scope);
+  if (task && has_users_of_machine(view(task->getDriver())))
+    whom = {call.environments ? owner_of_secrets(*task, call.env())
+                              : owner_of_secrets_as(*task, copy(task->getUser())),
+            has_files_of_others(*task)};
   NOMAD_TRY(directory_of(call).build_task(view(call.target().getTask()),
-                                          call.target().getDriver().getSecretsInMemory()));
+                                          call.target().getDriver().getSecretsInMemory(), whom));
   // Not `done`: a machine that restarted has lost what was in memory. Building again is cheap.
   return HookResult{.data = {{"is_done", "true"}}};
 }
@@ -188,6 +202,12 @@ HookEntry validate_hook(BlockingPool steps, const UserRules& rules) {
 HookEntry task_dir_hook(BlockingPool steps) {
   return {.name = "task_dir",
           .phases = {HookPhase::PRESTART},
+          .reads_environment = {HookPhase::PRESTART},
+          .needs_environment =
+              [](const HookScope& scope) {
+                const auto task = task_of(scope);
+                return task && view(task->getUser()).find("${") != std::string_view::npos;
+              },
           .announcement = "Building Task Directory",
           .spawn = function_hook(std::move(steps), {{HookPhase::PRESTART, make_task_dir}})};
 }

@@ -126,9 +126,10 @@ struct HookEntry {
   bool watches_tasks = false;
   bool keeps_nothing = false;      ///< Its actor ends after each phase, whatever comes later.
   HookPhases reads_environment{};  ///< In which it is made: that is a large part of a start.
-  bool is_told_in_bytes = false;   ///< It reads environments in requests, as plugins do.
-  std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
-  std::string failure_event{};     ///< The type of a failed Prestart's event; empty: the usual.
+  std::function<bool(const HookScope&)> needs_environment{};  ///< Asked then; empty: always.
+  bool is_told_in_bytes = false;  ///< It reads environments in requests, as plugins do.
+  std::string announcement{};     ///< "Task Setup" event before its first Prestart; empty: none.
+  std::string failure_event{};    ///< The type of a failed Prestart's event; empty: the usual.
   /// How long its Prerun or Prestart may take; other phases: see `deadline`.
   std::chrono::nanoseconds patience = std::chrono::minutes{10};
   std::function<bool(const HookScope&)> wanted{};  ///< Asked before each phase. Empty: always.

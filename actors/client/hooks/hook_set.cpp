@@ -59,7 +59,9 @@ void Environments::write(schema::plugin::HookRequest::Builder request) const {
 
 EnvironmentsRef HookSet::environments_for(const HookEntry& entry,
                                           schema::plugin::HookRequest::Builder request) const {
-  if (!entry.reads_environment.contains(request.getPhase())) return {};
+  if (!entry.reads_environment.contains(request.getPhase())
+      || (entry.needs_environment && !entry.needs_environment(scope())))
+    return {};
   auto environments = std::make_shared<const Environments>(owner_.environments());
   if (!entry.is_told_in_bytes) return environments;
   environments->write(request);

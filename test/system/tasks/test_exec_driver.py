@@ -133,7 +133,7 @@ class Inside(ExecTest):
         for name in ("data", "logs", "null", "zero", "pts", "shm"):
             self.assertIn(name, lines)
         self.assertNotIn("vda", lines)
-        for line in ("/local nobody 777", "/secrets nobody 777", "/alloc nobody 777", "/tmp nobody 1777"):
+        for line in ("/local nobody 777", "/secrets nobody 700", "/alloc nobody 777", "/tmp nobody 1777"):
             self.assertIn(line, lines)
         self.assertEqual(["nobody", "1"], lines[-2:])
 

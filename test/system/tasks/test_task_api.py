@@ -3,6 +3,7 @@ import contextlib
 import os
 import socket
 import stat
+import subprocess
 import time
 import unittest
 
@@ -40,6 +41,21 @@ class TaskApi(AgentTest):
         found = os.stat(self.socket)
         self.assertTrue(stat.S_ISSOCK(found.st_mode))
         self.assertEqual((0o600, os.geteuid()), (stat.S_IMODE(found.st_mode), found.st_uid))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs another user")
+    def test_no_other_user_takes_it_over(self):
+        """Wherever he has the directory from: he neither connects, nor sees files, nor puts others in their place."""
+        secrets = os.path.dirname(self.socket)
+        self.assertEqual((0o700, 0), (stat.S_IMODE(os.stat(secrets).st_mode), os.stat(secrets).st_uid))
+        attempts = ["os.listdir('.')", "os.unlink('api.sock')", "open('nomad_token', 'w')", "os.mkdir('.api.sock.new')",
+                    "socket.socket(socket.AF_UNIX).connect('api.sock')"]
+        script = (f"import os, socket\ndirectory = os.open({secrets!r}, os.O_RDONLY)\nos.setgroups([])\nos.setgid(65534)\n"
+                  "os.setuid(65534)\n" + "".join(
+                      f"try: os.fchdir(directory); {attempt}; print({attempt!r})\nexcept PermissionError: pass\n"
+                      for attempt in attempts))
+        done = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, timeout=30)
+        self.assertEqual(("", 0), (done.stdout, done.returncode), done.stderr)
+        self.assertEqual(401, unix_http.ask(self.socket, "/v1/jobs").status)
 
     def test_half_requests_hold_up_nobody(self):
         waiting = []

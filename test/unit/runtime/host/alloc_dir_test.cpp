@@ -57,7 +57,7 @@ TEST_CASE("alloc_dir: other users pass through, whatever the agent's umask is") 
   REQUIRE_FALSE(task.has_error());
   CHECK(mode_of(dir.root()) == 0755);
   CHECK(mode_of(temp / "allocs") == 0755);
-  CHECK(mode_of(dir.root() + "/web") == 0777);
+  CHECK((mode_of(dir.root() + "/web") & 0777U) == 0777);
   CHECK_FALSE(dir.destroy().has_error());  // Its secrets may be a mount.
 }
 
@@ -71,12 +71,14 @@ TEST_CASE("alloc_dir: builds Nomad's layout, again and again") {
 
     CHECK(dir.exists());
     CHECK(mode_of(dir.root()) == 0755);
-    for (const char* path : {"/alloc", "/alloc/data", "/alloc/logs", "/alloc/tmp", "/web",
-                             "/web/local", "/web/secrets", "/web/private"}) {
+    for (const char* path : {"/alloc", "/alloc/data", "/alloc/logs", "/alloc/tmp", "/web/local"}) {
       CAPTURE(path);
       CHECK(mode_of(dir.root() + path) == 0777);
     }
-    CHECK(mode_of(dir.task("web") + "/tmp") == 01777);
+    CHECK(mode_of(dir.task("web")) == (can_mount() ? 0777 : 01777));
+    for (const char* path : {"/tmp", "/secrets"})
+      CHECK(mode_of(dir.task("web") + path) == 01777);
+    CHECK(mode_of(dir.task("web") + "/private") == 0700);
     // What a task wrote stays.
     write_text(dir.local("web") + "/kept", "x");
     write_text(dir.secrets("web") + "/token", "t");
@@ -107,6 +109,73 @@ TEST_CASE("alloc_dir: a task can write as any user") {
   REQUIRE(::stat(dir.local("web").c_str(), &status) == 0);
   CHECK(status.st_uid == 65534);
   CHECK_FALSE(is_tmpfs(dir.secrets("web")));
+}
+
+TEST_CASE("alloc_dir: secrets are the task's user's, and nobody else gets to them") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: needs root");
+    return;
+  }
+  constexpr uid_t user = 4321;
+  for (const bool tmpfs : {false, true}) {
+    TempDir temp;
+    AllocDir dir{temp / "id"};
+    REQUIRE_FALSE(dir.build().has_error());
+    REQUIRE_FALSE(dir.build_task("web", tmpfs, {.owner = {.user = user, .group = 77}}).has_error());
+    const auto owner_of = [&dir](const char* path) {
+      struct stat status {};
+      REQUIRE(::stat((dir.task("web") + path).c_str(), &status) == 0);
+      return std::pair{status.st_uid, status.st_gid};
+    };
+
+    CHECK(mode_of(dir.secrets("web")) == 0700);
+    CHECK(owner_of("/secrets") == std::pair<uid_t, gid_t>{user, 77});
+    CHECK(mode_of(dir.task("web") + "/private") == 0700);
+    CHECK(owner_of("/private") == std::pair<uid_t, gid_t>{0, 0});
+    // A plain directory must not be moved out of the way either.
+    const bool is_mount = tmpfs && can_mount();
+    CHECK(mode_of(dir.task("web")) == (is_mount ? 0777 : 01777));
+    CHECK(owner_of("").first == (is_mount ? 65534 : 0));
+    CHECK_FALSE(dir.destroy().has_error());
+  }
+}
+
+TEST_CASE("alloc_dir: where the task's user is not known nobody takes away what is another's") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web", false).has_error());
+
+  struct stat status {};
+
+  REQUIRE(::stat(dir.secrets("web").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777U) == 01777);
+  CHECK(status.st_uid == ::geteuid());
+}
+
+TEST_CASE("alloc_dir: those who have files among the secrets pass, and see no others") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web", false, {{::geteuid(), ::getegid()}, true}).has_error());
+  CHECK(mode_of(dir.secrets("web")) == 0711);
+}
+
+TEST_CASE("alloc_dir: what a release before made gets the modes of this one, and keeps its files") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  for (const auto* path : {"/web", "/web/secrets", "/web/private"}) {
+    fs::create_directory(dir.root() + path);
+    REQUIRE(::chmod((dir.root() + path).c_str(), 0777) == 0);
+  }
+  write_text(dir.secrets("web") + "/token", "t");
+
+  REQUIRE_FALSE(dir.build_task("web", false, {.owner = {.user = ::geteuid()}}).has_error());
+
+  CHECK(mode_of(dir.secrets("web")) == 0700);
+  CHECK(mode_of(dir.task("web") + "/private") == 0700);
+  CHECK(read_text(dir.secrets("web") + "/token") == "t");
 }
 
 TEST_CASE("alloc_dir: names that would lead elsewhere are refused") {

@@ -44,3 +44,9 @@ TEST_CASE("task_owner: who is in a container or unknown here is not known") {
   CHECK_FALSE(owner("mock_driver", "").user);
   CHECK_FALSE(owner("raw_exec", "a user that nobody has made").user);
 }
+
+TEST_CASE("task_owner: a plugin's tasks may have users of images, whatever their names are") {
+  CHECK(client::has_users_of_machine("exec"));
+  for (const auto* driver : {"docker", "podman", "qemu", ""})
+    CHECK_FALSE(client::has_users_of_machine(driver));
+}
