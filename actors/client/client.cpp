@@ -11,6 +11,7 @@
 #include "actors/client/node/node_events.hpp"
 #include "actors/client/node/node_metadata.hpp"
 #include "actors/client/node/node_metrics.hpp"
+#include "actors/client/node/node_sockets.hpp"
 #include "actors/client/node_allocs.hpp"
 #include "actors/client/server_contact.hpp"
 #include "actors/client/task/task_config.hpp"
@@ -38,6 +39,7 @@ using ClientSelf = actor::WithParts<actor::WithInternal<Client, void(driver_mana
                                     Machine,
                                     NodeEvents,
                                     NodeDisks,
+                                    NodeSockets,
                                     NodeMetrics>;
 
 /// Starts the node, gives each part what it needs, and ends it.
@@ -154,6 +156,8 @@ private:
                     .enforce = options_.disk_enforce,
                     .allocs = allocs_,
                     .stopping = stopping_}};
+  NodeSockets sockets_{self_,
+                       {.steps = parts_.steps, .plugins = parts_.plugins, .stopping = stopping_}};
   NodeMetrics metrics_{self_,
                        {.usage_reader = usage_reader_,
                         .node = node_,
@@ -297,6 +301,7 @@ void ClientNode::take_up() {
             {{"node", identity_.id}, {"count", allocs_.size()}});
   servers_.register_node();
   disks_.begin();
+  sockets_.begin();
 }
 
 /// The node as it is now, and what runners have to know of it.
@@ -454,7 +459,7 @@ ClientSelf::behavior_type ClientNode::behavior() {
                       [this](client_actor::Reconfigure& msg) { return reconfigure(msg); },
                       [this](client_actor::Stop) { return stop(); }),
       allocs_.handlers(), servers_.handlers(), machine_.handlers(), events_.handlers(),
-      disks_.handlers(), metrics_.handlers());
+      disks_.handlers(), sockets_.handlers(), metrics_.handlers());
 }
 
 /// Empty until the actor has begun.

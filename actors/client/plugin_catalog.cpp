@@ -78,6 +78,7 @@ Result<Hooks> all_hooks(const PluginCatalog& plugins, const HookParts& parts) {
 PluginCatalog builtin_plugins(bool with_mock_driver, HookSettings settings) {
   PluginCatalog plugins;
   if (!settings.news) settings.news = std::make_shared<host::FileChanges>();
+  plugins.sockets = settings.sockets;
   plugins.builtin_hooks = [settings = std::move(settings)](const HookParts& parts) {
     return builtin_hooks(settings, parts);
   };

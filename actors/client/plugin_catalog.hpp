@@ -26,6 +26,7 @@ namespace nomad::client {
 struct HookParts;
 struct HookSettings;
 class ServiceProviders;
+class TaskSockets;
 
 /// What drivers are made from.
 struct DriverOptions {
@@ -57,6 +58,7 @@ struct PluginCatalog {
   std::map<std::string, DriverEntry> drivers;  ///< By name.
   std::vector<host::NamedFingerprinter> fingerprinters;
   std::shared_ptr<ServiceProviders> providers{};  ///< Of plugins; null: there are none.
+  std::shared_ptr<TaskSockets> sockets{};         ///< As HookSettings; null: tasks have none.
 };
 
 /// The hooks in their order: each as it is given, or right behind the one that it names as `after`.

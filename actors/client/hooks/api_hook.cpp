@@ -27,14 +27,10 @@ Result<> open_socket(TaskSockets& sockets,
                      const HookCall& call,
                      schema::Task::Reader task,
                      const workload::TaskEnv& env) {
-  const auto name = name_of(call);
-  const auto root = NOMAD_TRY(host::Beneath::open(copy(call.target().getAllocRoot()), false));
-  const auto inode = sockets.inode_of(name);
-  if (inode != 0 && host::is_at(root, secrets_of(call), socket_name, inode)) return {};
-  auto made = NOMAD_TRY(
-      host::listen_for_task(root, secrets_of(call), socket_name, owner_of_secrets(task, env)));
-  sockets.add(name, net::Descriptor{made.listening.release()}, made.inode);
-  return {};
+  return sockets.open(name_of(call), {.root = copy(call.target().getAllocRoot()),
+                                      .directory = secrets_of(call),
+                                      .file = socket_name,
+                                      .owner = owner_of_secrets(task, env)});
 }
 
 Result<HookResult> give_socket(TaskSockets& sockets, const HookCall& call) {

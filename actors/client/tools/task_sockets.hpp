@@ -4,7 +4,8 @@
 // in flight, for itself, and of what these hold: two bodies of the greatest size.
 //
 // Tasks may be there before the agent answers requests: until `serve`, connections wait in the
-// kernel. Thread-safe.
+// kernel. Somebody who may write there, if only the task, may have taken a socket away or put
+// another one in its place: `put_back` is to be called now and then. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -12,10 +13,20 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "runtime/host/beneath.hpp"
 #include "runtime/net/http/http_server.hpp"
 
 namespace nomad::client {
+
+/// Where the file of a socket is.
+struct SocketLocation {
+  std::string root{};       ///< A directory of the agent.
+  std::string directory{};  ///< Below it, where the task may have put anything.
+  std::string file{};
+  host::FileOwner owner{};
+};
 
 class TaskSockets {
 public:
@@ -29,6 +40,18 @@ public:
   ~TaskSockets();  ///< Stops.
 
   static std::string name_of(std::string_view alloc_id, std::string_view task);
+
+  /// Makes the file of the task's socket, and serves the task there, unless it does so already.
+  Result<> open(const std::string& name, const SocketLocation& location);
+
+  struct PutBack {
+    std::string name;
+    Result<> outcome{};
+  };
+
+  /// Looks whether each file that `open` has made is still where it was, and makes those that are
+  /// not anew. Blocks; other calls do not wait meanwhile.
+  std::vector<PutBack> put_back();
 
   /// Serves the task at this socket, which listens, in place of one that it had. `inode` is kept
   /// for `inode_of`.
@@ -50,7 +73,11 @@ private:
   struct Socket {
     ino_t inode = 0;
     net::Descriptor waiting{};  ///< Until it is served.
+    SocketLocation location{};  ///< If `open` has made it.
   };
+
+  Result<> make(const std::string& name, const SocketLocation& location, ino_t instead_of);
+  bool enter(const std::string& name, net::Descriptor socket, Socket added, ino_t instead_of);
 
   mutable std::mutex guard_;
   net::ServerOptions options_;

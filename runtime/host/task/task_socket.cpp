@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "runtime/host/alloc_dir.hpp"
+
 namespace nomad::host {
 namespace {
 
@@ -38,6 +40,19 @@ Result<ino_t> give(int directory, const std::string& name, const FileOwner& owne
   return status.st_ino;
 }
 
+/// Makes room for what is to be at `name`: a socket can't take a directory's place.
+Result<> clear(int directory, const std::string& name) {
+  if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return errno == EISDIR ? remove_tree(directory, name) : Result<>{socket_error(name)};
+}
+
+bool is_directory(int directory, const std::string& name) {
+  struct stat status {};
+
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0
+         && S_ISDIR(status.st_mode);
+}
+
 }  // namespace
 
 Result<TaskSocket> listen_for_task(const Beneath& root,
@@ -53,7 +68,8 @@ Result<TaskSocket> listen_for_task(const Beneath& root,
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return socket_error(name, ENAMETOOLONG);
   std::memcpy(address.sun_path, path.c_str(), path.size());
-  ::unlinkat(location.get(), beside.c_str(), 0);  // of an agent that was killed
+  NOMAD_TRY(clear(location.get(), beside));  // of an agent that was killed
+  if (is_directory(location.get(), name)) NOMAD_TRY(clear(location.get(), name));
   if (::bind(made.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address)
       != 0)
     return socket_error(name);

@@ -30,7 +30,7 @@ inline constexpr mode_t owner_only = 0600;
 inline constexpr mode_t for_everybody = 0666;
 
 /// Listens at `name` in `directory`, which is below `root`. Without an owner that can be set its
-/// mode is `for_everybody`.
+/// mode is `for_everybody`. Whatever is there goes, a directory with all that is in it.
 Result<TaskSocket> listen_for_task(const Beneath& root,
                                    std::string_view directory,
                                    const std::string& name,

@@ -1,5 +1,7 @@
 #include "actors/client/tools/task_sockets.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 
 #include "runtime/host/beneath.hpp"
@@ -75,6 +77,53 @@ TEST_CASE("task_sockets: one that is removed answers no more, and leaves the oth
   CHECK(fixture.sockets.inode_of("a/web") == 0);
   CHECK(fixture.ask().empty());
   CHECK(fixture.ask("db.sock") == "with a token");
+}
+
+TEST_CASE("task_sockets: one that is not where it was is put back, whatever is there") {
+  SocketFixture fixture;
+  const SocketLocation location{
+      .root = fixture.dir.path(), .directory = "secrets", .file = "api.sock"};
+  REQUIRE(fixture.sockets.open("a/web", location).has_value());
+  REQUIRE(fixture.serve().has_value());
+  const auto path = fixture.dir.path() + "/secrets/api.sock";
+  CHECK(fixture.sockets.put_back().empty());
+
+  const auto put_back = [&](const char* what) {
+    CAPTURE(what);
+    const auto before = fixture.sockets.inode_of("a/web");
+    const auto done = fixture.sockets.put_back();
+    REQUIRE(done.size() == 1);
+    CHECK(done.front().name == "a/web");
+    CHECK(done.front().outcome.has_value());
+    CHECK(fixture.sockets.inode_of("a/web") != before);
+    CHECK(fixture.ask() == "with a token");
+    CHECK(fixture.sockets.put_back().empty());
+  };
+  std::filesystem::remove(path);
+  put_back("nothing");
+  const auto foreign = host::listen_for_task(fixture.root, "secrets", "api.sock", {});
+  put_back("another's socket");
+  std::filesystem::remove(path);
+  std::filesystem::create_directories(path + "/with/more");
+  std::filesystem::create_directories(fixture.dir.path() + "/secrets/.api.sock.new/x");
+  put_back("a directory");
+}
+
+TEST_CASE("task_sockets: one that has ended is not put back, and one that can't be is told") {
+  SocketFixture fixture;
+  const SocketLocation location{
+      .root = fixture.dir.path(), .directory = "secrets", .file = "api.sock"};
+  REQUIRE(fixture.sockets.open("a/web", location).has_value());
+  fixture.sockets.remove("a/web");
+  std::filesystem::remove(fixture.dir.path() + "/secrets/api.sock");
+  CHECK(fixture.sockets.put_back().empty());
+  CHECK_FALSE(std::filesystem::exists(fixture.dir.path() + "/secrets/api.sock"));
+
+  REQUIRE(fixture.sockets.open("a/web", location).has_value());
+  std::filesystem::remove_all(fixture.dir.path() + "/secrets");
+  const auto done = fixture.sockets.put_back();
+  REQUIRE(done.size() == 1);
+  CHECK(done.front().outcome.has_error());
 }
 
 TEST_CASE("task_sockets: after the end nothing answers, and nothing is added") {

@@ -91,12 +91,23 @@ TEST_CASE("task_socket: what the task has put in its place is not followed") {
   CHECK((untouched.st_mode & 0777) == 0640);
 }
 
-TEST_CASE("task_socket: a directory in its place, or none for it, is an error and stays") {
+TEST_CASE("task_socket: a directory in its place goes, with nothing that its links lead to") {
   TaskFolder folder;
-  fs::create_directories(folder.path() + "/full");
-  CHECK(folder.listen().error() == Error{Errc::io, "the socket api.sock: Is a directory"});
-  CHECK(fs::is_directory(folder.path()));
+  const auto victim = folder.directory.path() + "/victim";
+  fs::create_directories(victim + "/kept");
+  for (const auto* name : {"api.sock", ".api.sock.new"}) {
+    const auto path = folder.directory.path() + "/web/secrets/" + name;
+    fs::create_directories(path + "/full");
+    fs::create_directory_symlink(victim, path + "/link");
+  }
+  REQUIRE(folder.listen().has_value());
+  CHECK(S_ISSOCK(folder.status().st_mode));
   CHECK_FALSE(fs::exists(folder.directory.path() + "/web/secrets/.api.sock.new"));
+  CHECK(fs::is_directory(victim + "/kept"));
+}
+
+TEST_CASE("task_socket: no place for it is an error") {
+  TaskFolder folder;
   fs::remove_all(folder.directory.path() + "/web");
   CHECK_FALSE(folder.listen().has_value());
 }
