@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/cluster/variables/root_key_uses.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -96,10 +100,22 @@ Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
   return SealedDecision{allowed, put_root_key(key, rekey)};
 }
 
-Result<SealedDecision> decide_delete_root_key(const access::Asking& asking,
+Result<SealedDecision> decide_delete_root_key(const state::Snapshot& snapshot,
+                                              const access::Asking& asking,
                                               std::string_view id,
-                                              bool is_forced) {
+                                              bool is_forced,
+                                              std::int64_t now) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  const auto key = snapshot.root_key(id);
+  if (key && !is_forced && key->getState() != schema::RootKeyState::ACTIVE)
+    if (const auto lives = lives_on(snapshot, key, now))
+      return Error{
+          Errc::rejected,
+          fmt::format("root key in use, cannot delete: identities that {} has signed last until {} "
+                      "(the longest ttl of a job's is {}), and whoever verifies them refuses them "
+                      "without it; -force removes it all the same",
+                      id, format_rfc3339(lives->until - lives->until % 1'000'000'000),
+                      format_duration(Nanoseconds{lives->ttl}))};
   return SealedDecision{allowed, delete_root_key(id, is_forced)};
 }
 

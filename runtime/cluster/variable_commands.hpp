@@ -52,9 +52,15 @@ Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
                                            const Object<schema::RootKey>& key,
                                            bool rekey);
 
-Result<SealedDecision> decide_delete_root_key(const access::Asking& asking,
+/// Applying refuses a key that has sealed or signed something that is there, for `now` is no part
+/// of an entry; here one is refused, unless by force, by which identities that have an end were
+/// signed, and may be shown until then. What is read for that does not change any more once the key
+/// is not the active one.
+Result<SealedDecision> decide_delete_root_key(const state::Snapshot& snapshot,
+                                              const access::Asking& asking,
                                               std::string_view id,
-                                              bool is_forced = false);
+                                              bool is_forced,
+                                              std::int64_t now);
 
 /// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none), with
 /// `region` only if the quota of its namespace there has room. Of one that is locked only with its

@@ -1,15 +1,13 @@
 #include "runtime/keyring/keyring_duties.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "runtime/cluster/variables/root_key_uses.hpp"
+
 namespace nomad::keyring {
 namespace {
-
-/// Of an identity (jobspec/validate).
-constexpr std::int64_t longest_ttl = 720LL * 3600 * 1'000'000'000;
 
 /// Of a kind's rows that this root key has sealed at most `most`, behind those of other keys.
 template <class Kind>
@@ -24,24 +22,6 @@ void choose_sealed(const state::Snapshot& snapshot,
   }
 }
 
-/// When a key began to sign; of two at the same time, in their order.
-std::pair<std::int64_t, std::uint64_t> began(const schema::RootKey::Reader& key) {
-  return {std::max(key.getCreateTime(), key.getPublishTime()), key.getCreateIndex()};
-}
-
-/// When the next key began to sign in this one's place: identities that have an end are signed by
-/// the active one.
-std::int64_t signed_until(const state::Snapshot& snapshot, const Object<schema::RootKey>& key) {
-  auto until = std::numeric_limits<std::int64_t>::max();
-  for (const auto& entry : snapshot.rows<state::kind::RootKeys>().all()) {
-    const auto& other = *entry.value();
-    if (other.getState() == schema::RootKeyState::PREPUBLISHED || began(other) <= began(*key))
-      continue;
-    until = std::min(until, began(other).first);
-  }
-  return until;
-}
-
 /// Whether anything may still be verified by an old key.
 bool verifies_something(const state::Snapshot& snapshot,
                         const Object<schema::RootKey>& key,
@@ -49,7 +29,7 @@ bool verifies_something(const state::Snapshot& snapshot,
   if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)
       || snapshot.has_identities_of_lost_keys())
     return true;
-  return now - signed_until(snapshot, key) < longest_ttl;
+  return now - cluster::signed_until(snapshot, key) < cluster::longest_identity_ttl;
 }
 
 bool has_next_key(const state::Snapshot& snapshot) {

@@ -92,8 +92,10 @@ Outcome remove_key(Call& call) {
   if (!force) return bad_request("invalid force parameter: expected true or false");
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
-  if (!store->snapshot().root_key(id)) return Answer::json("{\"Index\":0}").with_index(0);
-  const auto decision = NOMAD_TRY(cluster::decide_delete_root_key(call.asking, id, *force));
+  const auto snapshot = store->snapshot();
+  if (!snapshot.root_key(id)) return Answer::json("{\"Index\":0}").with_index(0);
+  const auto decision
+      = NOMAD_TRY(cluster::decide_delete_root_key(snapshot, call.asking, id, *force, unix_now()));
   return write_sealed(call, decision, [](const SealedWritten& done) {
     return Answer::json(JsonObject{}.number("Index", done.index).take()).with_index(done.index);
   });

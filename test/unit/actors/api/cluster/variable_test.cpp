@@ -257,6 +257,25 @@ TEST_CASE("keyring: a key in use goes by force alone, and what it has sealed say
   CHECK(fixture.get("/v1/var/a").status == 200);
 }
 
+TEST_CASE("keyring: a key whose identities may still be shown goes by force alone") {
+  Variables fixture;
+  fixture.state().run([](schema::Command::Builder command) {
+    auto job = command.initJobRegister().initJob();
+    job.setId("web");
+    job.setNamespace("default");
+    auto task = job.initTaskGroups(1)[0].initTasks(1)[0];
+    task.initIdentities(1)[0].setTtl(3600LL * 1'000'000'000);
+  });
+  const auto old = copy(fixture.state().now().active_root_key()->getKeyId());
+  const auto key = "/v1/operator/keyring/key/" + old;
+  REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate").status == 200);
+
+  CHECK(fixture.refusal("DELETE", key, "")
+            .starts_with("400 root key in use, cannot delete: identities that " + old
+                         + " has signed last until "));
+  CHECK(fixture.send("DELETE", key + "?force=true").status == 200);
+}
+
 TEST_CASE("keyring: the list comes in pages, and by prefix") {
   Variables fixture;
   REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate").status == 200);
