@@ -1,7 +1,10 @@
 """More important jobs make room on a full node: who has to end is told before by `job plan`, ends, is told
 of it, and runs again once there is room."""
+import unittest
+
 import harness
 from harness import job, shell_job, wait_until
+from security.guarded import GuardedAgent
 
 # Ends slowly, and says when.
 SLOW = "trap 'sleep 1; date +%s.%N > $NOMAD_ALLOC_DIR/ended; exit 0' INT TERM; while true; do sleep 0.1; done"
@@ -117,6 +120,35 @@ class PreemptionTest(harness.AgentTest):
         self.agent.register(of_size(job("sys", kind="system"), 90, 600))
         self.agent.wait_for_allocs("sys", "running")
         self.assertEqual("evict", self.agent.allocs("low")[0]["DesiredStatus"])
+
+
+class HiddenPreemptionTest(unittest.TestCase):
+    """Who has to end may be another namespace's."""
+
+    def test_a_plan_counts_what_its_token_may_not_read(self):
+        agent = GuardedAgent(PreemptionTest.config).start()
+        self.addCleanup(agent.destroy)
+        agent.good("PUT", "/v1/operator/scheduler/configuration", {"PreemptionConfig": {"ServiceSchedulerEnabled": True}})
+        for name in ("prod", "dev"):
+            agent.good("PUT", f"/v1/namespace/{name}", {"Name": name})
+        low = of_size(shell_job("secret-work", "sleep 1000"), 20, 600) | {"Namespace": "prod"}
+        agent.good("PUT", "/v1/jobs?namespace=prod", {"Job": low})
+        wait_until(lambda: [a["ClientStatus"] for a in agent.get("/v1/allocations?namespace=prod").json] == ["running"],
+                   what="the job of another namespace")
+        high = of_size(shell_job("high", QUICK), 90, 600) | {"Namespace": "dev"}
+        agent.make_policy("dev", 'namespace "dev" { policy = "write" }')
+        agent.make_policy("both", 'namespace "*" { policy = "write" }')
+        for policy, shown in (("dev", []), ("both", ["secret-work"])):
+            token = agent.make_token(Policies=[policy])["SecretID"]
+            answer = agent.request("PUT", "/v1/job/high/plan?namespace=dev", {"Job": high},
+                                   headers={"X-Nomad-Token": token})
+            self.assertEqual(200, answer.status, answer)
+            plan = answer.json
+            self.assertEqual(1, plan["Annotations"]["DesiredTGUpdates"]["group"]["Preemptions"])
+            self.assertEqual(shown, [a["JobID"] for a in plan["Annotations"]["PreemptedAllocs"] or []])
+            self.assertEqual(not shown, "secret-work" not in answer.body)
+            self.assertEqual(not shown, "1 allocation of namespaces that this token may not read would be preempted, too"
+                             in plan["Warnings"])
 
 
 if __name__ == "__main__":

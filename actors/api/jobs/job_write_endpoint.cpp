@@ -14,6 +14,7 @@
 #include "actors/api/jobs/job_source.hpp"
 #include "actors/roles/job_types.hpp"
 #include "actors/roles/no_leader.hpp"
+#include "runtime/access/verdicts.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/admission/admission.hpp"
@@ -143,14 +144,25 @@ void append_updates(std::string& out, const DryRun& planned) {
   }
 }
 
-void append_preempted(JsonObject& object, const DryRun& planned) {
-  if (planned.preempted.empty()) {
+/// Those that the caller may read; the others are counted.
+std::size_t append_preempted(JsonObject& object,
+                             const DryRun& planned,
+                             access::Verdicts& verdicts) {
+  std::vector<state::AllocRef> shown;
+  for (const auto& row : planned.preempted)
+    if (verdicts.judge(Capability::read_job, AllocView{*row->alloc}.ns())) shown.push_back(row);
+  if (shown.empty())
     object.null("PreemptedAllocs");
-    return;
-  }
-  append_json_list(
-      object.raw("PreemptedAllocs"), planned.preempted,
-      [](std::string& to, const state::AllocRef& row) { append_alloc_stub(to, *row); });
+  else
+    append_json_list(
+        object.raw("PreemptedAllocs"), shown,
+        [](std::string& to, const state::AllocRef& row) { append_alloc_stub(to, *row); });
+  return planned.preempted.size() - shown.size();
+}
+
+std::string warning_of_hidden(std::size_t preempted) {
+  return fmt::format("{} {} of namespaces that this token may not read would be preempted, too",
+                     preempted, preempted == 1 ? "allocation" : "allocations");
 }
 
 /// Which nodes the groups' new allocations come to.
@@ -196,18 +208,21 @@ void append_next_launch(JsonObject& object, const json::object& job) {
     object.null("NextPeriodicLaunch");
 }
 
-Outcome plan_answer(const DryRun& planned,
+Outcome plan_answer(const access::Principal& who,
+                    const DryRun& planned,
                     std::uint64_t index,
                     const json::object& job,
                     bool with_diff,
-                    const std::string& warnings) {
+                    std::vector<std::string> warnings) {
   std::string diff = "null";
   if (with_diff) diff = NOMAD_TRY(diff_of(planned, job));
+  access::Verdicts verdicts{who};
   JsonObject object;
   {
     JsonObject annotations{object.raw("Annotations")};
     append_updates(annotations.raw("DesiredTGUpdates"), planned);
-    append_preempted(annotations, planned);
+    if (const auto hidden = append_preempted(annotations, planned, verdicts); hidden != 0)
+      warnings.push_back(warning_of_hidden(hidden));
   }
   if (planned.created_evals.empty())
     object.null("CreatedEvals");
@@ -225,7 +240,7 @@ Outcome plan_answer(const DryRun& planned,
   object.number("Index", index).number("JobModifyIndex", planned.job_modify_index);
   append_next_launch(object, job);
   append_placements(object, planned);
-  object.text("Warnings", warnings);
+  object.text("Warnings", jobspec::join_warnings(warnings));
   return Answer::json(object.take()).with_index(index);
 }
 
@@ -236,7 +251,7 @@ struct PlanUnderWay {
   std::uint64_t index = 0;
   json::object job;
   bool with_diff = false;
-  std::string warnings;
+  std::vector<std::string> warnings;
   std::shared_ptr<void> slot{};  ///< Among those that wait for plugins.
 };
 
@@ -265,8 +280,8 @@ Error undecided(const PlanUnderWay& plan, const std::string& plugin, const Error
 Outcome show_plan(Call& call, const JobParts& parts, PlanUnderWay plan) {
   const auto* const question = plan.run.question();
   if (question == nullptr)
-    return plan_answer(std::move(plan.run).take(), plan.index, plan.job, plan.with_diff,
-                       plan.warnings);
+    return plan_answer(call.asking.who, std::move(plan.run).take(), plan.index, plan.job,
+                       plan.with_diff, std::move(plan.warnings));
   const auto context = call.context;
   const auto known = parts.types ? parts.types->find(plan.type) : std::nullopt;
   if (!known)
@@ -322,7 +337,7 @@ Outcome plan_here(Call& call, const JobParts& parts) {
                     .index = state.index(),
                     .job = tree,
                     .with_diff = with_diff,
-                    .warnings = jobspec::join_warnings(warnings)});
+                    .warnings = std::move(warnings)});
 }
 
 // --- parse and validate --------------------------------------------------------------------------
