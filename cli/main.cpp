@@ -1,10 +1,15 @@
 // nomadctl: finds the command that was named and runs it.
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
+
+#include <poll.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -44,6 +49,23 @@ int answer_for_group(const nomad::cli::CommandTree& commands, Words words) {
   return group.empty() ? 127 : 1;
 }
 
+/// Whether who read the output has gone, which is his right.
+bool nobody_reads() {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
+/// `code`, or 1 where not all that was printed could be written.
+int finish_output(int code) {
+  if (nobody_reads()) return code;
+  errno = 0;
+  if (std::cout.flush()) return code;
+  const auto why = errno == 0 ? std::string{"not all could be written"}
+                              : std::generic_category().message(errno);
+  std::cerr << "writing the output: " << why << '\n';
+  return code == 0 ? 1 : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,8 +83,8 @@ int main(int argc, char** argv) {
     return nomad::cli::uninstall_completion(nomad::cli::own_path().value_or(""));
   std::size_t used = 0;
   const auto* command = commands.find(words, used);
-  if (command == nullptr) return answer_for_group(commands, words);
+  if (command == nullptr) return finish_output(answer_for_group(commands, words));
   words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));
   const auto code = command->run(words);
-  return code ? *code : nomad::cli::fail(code.error());
+  return finish_output(code ? *code : nomad::cli::fail(code.error()));
 }

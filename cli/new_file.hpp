@@ -12,7 +12,8 @@
 
 namespace nomad::cli {
 
-/// Errors of all of it name the file and the reason: "key.pem: File exists".
+/// Errors of all of it name the file and the reason: "key.pem: File exists". One that could not be
+/// written whole is removed, so that the next try can make it.
 class NewFile {
 public:
   static Result<NewFile> create(std::string path, mode_t mode = 0666);
@@ -23,6 +24,8 @@ public:
   Result<> finish();
 
 private:
+  Error not_written();
+
   NewFile(std::string path, host::UniqueFd file) : path_{std::move(path)}, file_{std::move(file)} {}
 
   std::string path_;

@@ -103,6 +103,13 @@ class Commands(unittest.TestCase):
                 with self.subTest(words=words):
                     self.assertEqual(1, done.returncode, done)
                     self.assertIn("File too large", done.stderr)
+                    self.assertEqual([], [name for name in os.listdir(folder) if not os.path.getsize(os.path.join(folder, name))])
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        for words in (["version"], ["job", "-help"], ["tls", "ca", "create", "-help"]):
+            with open("/dev/full", "w") as full, self.subTest(words=words):
+                done = subprocess.run([harness.BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual((1, "writing the output: No space left on device\n"), (done.returncode, done.stderr))
 
     def test_stdin_that_cannot_be_read_is_not_empty(self):
         for words in (["fmt", "-"], ["job", "run", "-"], ["operator", "api", "-X", "PUT", "/v1/jobs"]):
