@@ -150,8 +150,10 @@ Result<Answer> Api::exchange(const std::string& method,
   const auto index = response.header("X-Nomad-Index");
   std::from_chars(index.data(), index.data() + index.size(), answer.index);
   answer.next_token = response.header("X-Nomad-NextToken");
-  if (!response.body.empty())
-    answer.body = NOMAD_TRY(json_of(response).within(fmt::format("{} {}", method, path)));
+  if (method != "GET" && response.body.empty()) return answer;
+  // Nothing but who leads is answered by a word.
+  auto answered = path.starts_with("/v1/status/") ? parse_json(response.body) : json_of(response);
+  answer.body = NOMAD_TRY(std::move(answered).within(fmt::format("{} {}", method, path)));
   return answer;
 }
 
@@ -195,6 +197,8 @@ Result<boost::json::value> json_of(const net::ClientResponse& response) {
   auto body = parse_json(response.body);
   if (!body)
     return Error{Errc::corrupt, fmt::format("the answer is no JSON: {}", body.error().what)};
+  if (body->is_string() || body->is_number())
+    return Error{Errc::corrupt, "the answer is not of Nomad's API: is this an agent's address?"};
   return body;
 }
 

@@ -119,7 +119,7 @@ private:
   net::HttpClient client_;
 };
 
-/// The JSON of an answer. Errors say what it is instead.
+/// The JSON of an answer, which is no word and no number. Errors say what it is instead.
 Result<boost::json::value> json_of(const net::ClientResponse& response);
 
 /// An answer that is not 2xx as an error: `Unexpected response code: 404 (job not found)`.

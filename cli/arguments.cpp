@@ -113,7 +113,11 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
   std::size_t next = 0;
   for (; next < arguments.size(); ++next) {
     std::string_view word = arguments[next];
-    if (word.size() < 2 || word[0] != '-') break;
+    if (word.size() < 2 || word[0] != '-') {
+      if (!mixes_words_) break;
+      positional_.emplace_back(word);
+      continue;
+    }
     if (word == "--") {
       ++next;
       break;
@@ -127,15 +131,13 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
     }
     auto* known = app_->get_option_no_throw(dashed(name));
     if (known == nullptr) {
-      std::cerr << "flag provided but not defined: -" << name << suggestion(name) << '\n' << help();
-      return 1;
+      return misuse(fmt::format("flag provided but not defined: -{}{}", name, suggestion(name)));
     }
     std::string flag = dashed(word);
     const bool takes_value = known->get_expected_min() > 0;
     if (takes_value && equals == std::string_view::npos) {
       if (++next == arguments.size()) {
-        std::cerr << "flag needs an argument: -" << name << "\n" << help();
-        return 1;
+        return misuse(fmt::format("flag needs an argument: -{}", name));
       }
       flag += '=' + arguments[next];
     }
@@ -148,8 +150,7 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
     const auto type = takes_value ? known->get_type_name() : std::string{};
     auto value = checked_value(name, type, std::string_view{flag}.substr(sign + 1));
     if (!value) {
-      std::cerr << value.error().what << '\n' << help();
-      return 1;
+      return misuse(value.error().what);
     }
     // Given as a word, an empty text is one that is missing to CLI11.
     if (type.starts_with("TEXT"))
@@ -157,7 +158,8 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
     else
       flags.push_back(dashed(name) + '=' + *value);
   }
-  positional_.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
+  positional_.insert(positional_.end(), arguments.begin() + static_cast<std::ptrdiff_t>(next),
+                     arguments.end());
   std::reverse(flags.begin(), flags.end());  // as CLI11 takes them
   try {
     app_->parse(std::move(flags));

@@ -84,6 +84,10 @@ public:
   /// command.
   void then(std::function<Result<>()> step) { steps_.push_back(std::move(step)); }
 
+  /// Flags may stand behind words as well; what follows "--" is words. Otherwise flags end where
+  /// the first word is, as Nomad's do.
+  void flags_may_follow_words() { mixes_words_ = true; }
+
   /// Reads the arguments. When the command should end (help was asked for, or a mistake was
   /// printed), this is its exit code.
   std::optional<int> parse(const std::vector<std::string>& arguments);
@@ -123,6 +127,7 @@ private:
   std::string usage_;
   std::string about_;
   std::vector<std::string> positional_;
+  bool mixes_words_ = false;
   std::vector<std::string> given_;
 };
 

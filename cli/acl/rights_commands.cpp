@@ -1,6 +1,5 @@
 // acl whoami, acl explain: who the servers take the caller for, and why they allow something or
 // not. Nomad has neither.
-#include <algorithm>
 #include <array>
 #include <iostream>
 
@@ -88,13 +87,6 @@ struct Subject {
   }
 };
 
-/// Flags may follow the capability here, for so it is asked: "submit-job -namespace prod".
-std::vector<std::string> capability_last(std::vector<std::string> arguments) {
-  if (arguments.size() > 1 && !arguments[0].starts_with('-') && arguments[1].starts_with('-'))
-    std::rotate(arguments.begin(), arguments.begin() + 1, arguments.end());
-  return arguments;
-}
-
 }  // namespace
 
 Result<int> run_acl_whoami(const std::vector<std::string>& arguments) {
@@ -117,7 +109,8 @@ Result<int> run_acl_explain(const std::vector<std::string>& arguments) {
       "2 if it has not."};
   const Subject subject{command};
   OutputFlags output{command};
-  if (auto code = command.start(capability_last(arguments), one_word("<capability>"))) return *code;
+  command.flags_may_follow_words();  // so it is asked: "submit-job -namespace prod"
+  if (auto code = command.start(arguments, one_word("<capability>"))) return *code;
   const auto& capability = command.positional()[0];
   const auto answer = NOMAD_TRY(
       command.api->get("/v1/acl/explain", subject.query(capability)).within("Error explaining"));

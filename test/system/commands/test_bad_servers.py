@@ -48,6 +48,8 @@ EXCUSED = {"check", "job validate", "validate"}
 RAW = {"operator api", "operator metrics", "metrics"}
 # Have what they show line by line, or nothing to read but the status.
 LINES = RAW | {"monitor", "operator snapshot restore", "var purge"}
+# Take what came for a file.
+FILES = {"operator snapshot save"}
 PAGE = b"<!DOCTYPE html>\n<html>\n<head><title>It works</title></head>\n<body>\n<h1>It works</h1>\n</body>\n</html>\n"
 
 
@@ -176,6 +178,17 @@ class BadServersTest(unittest.TestCase):
         self.expect_of(answer(b'[{"ID":"we'), "the answer is no (JSON: byte \\d+: incomplete JSON|archive)", LINES)
         self.expect_of(answer(b'[{"ID":"we', length=4000), "no archive|unexpected EOF|partial message|end of stream|closed", RAW, 5)
         self.expect_of(b"HTTP/1.1 2", "no archive|unexpected EOF|partial message|end of stream|closed|bad", RAW, 5)
+
+    def test_json_that_is_no_answer(self):
+        self.expect_of(answer(b'"a string"'), "the answer is not of Nomad's API: is this an agent's address\\?", LINES | FILES)
+
+    def test_nothing_where_there_should_be_something(self):
+        server = serve(answer(b""))
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        address = f"http://127.0.0.1:{server.server_port}"
+        self.expect_failures({name: self.run_command(name.split(), address) for name in (
+            "node status", "job status", "namespace list", "agent-info", "server members", "eval list")}, "the answer is no JSON")
 
     def test_tls_where_there_is_none_and_none_where_it_is(self):
         plain = serve(answer(b"[]"))

@@ -124,8 +124,7 @@ class Commands(unittest.TestCase):
                     words = [word.replace("{folder}", folder).replace("{agent}", address) for word in shlex.split(line)]
                     done = subprocess.run([harness.BINARY, *words], stdin=subprocess.DEVNULL, cwd=folder,
                                           capture_output=True, text=True, env=environment, timeout=60)
-                    said = re.sub(r"\n?Usage: .*", "", done.stderr, flags=re.S)
-                    said = re.sub(r"(?m)^\S+Z \[.*\n", "", said)  # what an agent logs
+                    said = re.sub(r"(?m)^\S+Z \[.*\n", "", done.stderr)  # what an agent logs
                     said = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "{time}", said)
                     transcript.said(done.returncode, said.replace(address, "{agent}").replace(folder, "{folder}"))
         transcript.judge(self)

@@ -128,12 +128,15 @@ TEST_CASE("arguments: mistakes are explained on stderr and end with 1") {
   };
 
   for (const auto& each :
-       {Case{{"-zzzz"}, "flag provided but not defined: -zzzz\nUsage: nomadctl"},
+       {Case{{"-zzzz"},
+             "flag provided but not defined: -zzzz\nFor additional help try 'nomadctl job run "
+             "-help'\n"},
         Case{{"--zzzz=3"}, "flag provided but not defined: -zzzz\n"},
-        Case{{"-type"}, "flag needs an argument: -type\nUsage: nomadctl"},
+        Case{{"-type"},
+             "flag needs an argument: -type\nFor additional help try 'nomadctl job run -help'\n"},
         Case{{"-detach=x"},
              "invalid boolean value \"x\" for -detach: expected true or "
-             "false\nUsage: nomadctl"},
+             "false\nFor additional help try"},
         Case{{"-strict="}, "invalid boolean value \"\" for -strict: "},
         Case{{"-n", "many"}, "invalid value \"many\" for flag -n: expected a whole number\n"},
         Case{{"-n="}, "invalid value \"\" for flag -n: expected a whole"},

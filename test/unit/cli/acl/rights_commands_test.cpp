@@ -53,6 +53,9 @@ TEST_CASE("acl explain: asks for what was named, and says which rules decided") 
            "Came close\nPolicy  Roles    Line  Rule                                Note\n"
            "writer  dev,ops  1     namespace \"*\" { policy = \"write\" }  is less close\n");
   CHECK(agent.run(run_acl_explain, {"-json", "submit-job"}) == 2);
+  CHECK(agent.run(run_acl_explain, {"-json", "submit-job", "-namespace", "prod"}) == 2);
+  CHECK(agent.asked.at(0) == "GET /v1/acl/explain?namespace=prod&capability=submit-job");
+  CHECK(agent.run(run_acl_explain, {"submit-job", "read-job"}) == 1);
 
   agent.answer("GET /v1/acl/explain",
                R"({"Allowed":true,"Reason":"a management token may do everything"})");
