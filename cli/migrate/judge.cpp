@@ -90,7 +90,7 @@ std::vector<Remark> judge_node_pool(const boost::json::value& pool) {
 }
 
 std::vector<Remark> judge_policy(const boost::json::value& policy) {
-  const auto read = access::read_policy(View{policy}["Rules"].text());
+  const auto read = access::read_policy(View{policy}["Rules"].text(), access::PolicyText::written);
   if (read) return {};
   return {{Verdict::error, read.error().what}};
 }

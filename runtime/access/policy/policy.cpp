@@ -78,13 +78,13 @@ const PolicyRights* of_policies(const Rights& rights) {
 
 }  // namespace
 
-Result<PolicyRef> read_policy(std::string_view rules) {
+Result<PolicyRef> read_policy(std::string_view rules, PolicyText kind) {
   if (rules.size() > max_policy_bytes)
     return Error{Errc::invalid_argument,
                  "Invalid policy: its rules have " + std::to_string(rules.size())
                      + " bytes, and more than " + std::to_string(max_policy_bytes)
                      + " are not allowed"};
-  auto read = NOMAD_TRY(read_rules(rules, max_policy_rules));
+  auto read = NOMAD_TRY(read_rules(rules, max_policy_rules, kind));
   return PolicyRef{std::make_shared<Policy>(rules, std::move(read))};
 }
 

@@ -25,9 +25,13 @@ using PolicyRef = std::shared_ptr<const Policy>;
 inline constexpr std::size_t max_policy_bytes = std::size_t{512} << 10U;
 inline constexpr std::size_t max_policy_rules = 10'000;
 
+/// Where a text comes from: `written` now, and judged strictly, or `stored`, by an older release
+/// perhaps, whose rights and denials an upgrade must not drop (rules_reader.hpp).
+enum class PolicyText : std::uint8_t { written, stored };
+
 /// Of HCL or JSON. The error begins with the words that Nomad has for it, and says then where it is
 /// and what may have been meant.
-Result<PolicyRef> read_policy(std::string_view rules);
+Result<PolicyRef> read_policy(std::string_view rules, PolicyText kind = PolicyText::stored);
 
 /// The text that the policy was read from.
 const std::string& rules_text(const Policy& policy);

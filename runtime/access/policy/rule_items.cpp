@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "runtime/base/text.hpp"
+#include "runtime/hcl/syntax/hcl1_parser.hpp"
 #include "runtime/hcl/syntax/json_node.hpp"
-#include "runtime/hcl/syntax/parser.hpp"
 
 namespace nomad::access {
 namespace {
@@ -179,7 +179,7 @@ std::string position_of(std::string_view text, std::uint32_t at) {
 }
 
 Result<RuleText> read_items(std::string_view text) {
-  auto parsed = hcl::parse_hcl1("policy", std::string{text});
+  auto parsed = hcl::parse_repeating_hcl1("policy", std::string{text});
   for (const auto& diagnostic : parsed.diagnostics)
     if (diagnostic.severity == hcl::Severity::error)
       return Error{Errc::invalid_argument, words_of(diagnostic, text)};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/access/policy/policy_rights.hpp"
 #include "runtime/access/policy/rule_items.hpp"
 #include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
@@ -37,6 +38,8 @@ public:
   }
 
   explicit Members(std::vector<Match> all) : all_{std::move(all)} {}
+
+  const std::vector<Match>& all() const { return all_; }
 
   /// Those with that name; with more names behind it first.
   std::vector<Match> find(std::string_view name) const {
@@ -82,13 +85,17 @@ constexpr std::array<Level, 5> levels{{
 const std::vector<std::string_view> usual_levels{"deny", "read", "write", "scale"};
 const std::vector<std::string_view> plugin_levels{"deny", "read", "list"};
 
+/// What may stand in each kind of object.
+const std::vector<std::string_view> rule_names{"namespace", "node_pool", "host_volume", "agent",
+                                               "node",      "operator",  "quota",       "plugin"};
 bool is_one_of(const std::vector<std::string_view>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
 class RulesReader {
 public:
-  RulesReader(std::string_view text, std::size_t most) : text_{text}, most_{most} {
+  RulesReader(std::string_view text, std::size_t most, PolicyText kind)
+      : text_{text}, most_{most}, is_strict_{kind == PolicyText::written} {
     for (std::size_t i = 0; i < text.size(); ++i)
       if (text[i] == '\n') breaks_.push_back(static_cast<std::uint32_t>(i));
   }
@@ -140,13 +147,8 @@ private:
   Error nothing_said(std::span<const RuleItem> items) const {
     const std::string what = "Invalid policy: " + std::string{text_.substr(0, 1'000)};
     if (items.empty()) return {Errc::invalid_argument, what};
-    std::vector<std::string_view> known;
-    for (const auto& block : blocks)
-      known.push_back(block.keyword);
-    for (const auto& level : levels)
-      known.push_back(level.keyword);
     const auto& first = items.front().names.front();
-    return wrong(what, first.at, first.text, known);
+    return wrong(what, first.at, first.text, rule_names);
   }
 
   Result<> count() {
@@ -157,18 +159,32 @@ private:
 
   // -- settings
 
-  /// Of a setting that is there several times the last one counts.
+  Result<> check_once(const std::vector<Match>& found, std::string_view name) const {
+    if (!is_strict_ || found.size() < 2) return {};
+    return wrong("Failed to parse ACL Policy: " + std::string{name} + " is set twice", found[1].at);
+  }
+
+  /// Whether it is passed over because a later one has replaced it in a stored text.
+  bool is_replaced(const std::vector<Match>& found, const Match& match) const {
+    return !is_strict_ && &match != &found.back();
+  }
+
+  /// Of a stored text that has the setting several times the last one counts, but for a denial.
   Result<> read_text(const Members& members,
                      std::string_view name,
                      std::string& out,
                      std::uint32_t& at) {
-    for (const auto& match : members.find(name)) {
-      if (!match.names.empty() || match.value->kind != Kind::text)
+    const auto found = members.find(name);
+    for (const auto& match : found) {
+      if (!match.names.empty() || match.value->kind != Kind::text) {
+        if (is_replaced(found, match)) continue;
         return mistyped(name, "a text", match.at);
+      }
+      if (out == "deny") continue;
       out = match.value->text;
       at = match.value->at;
     }
-    return {};
+    return check_once(found, name);
   }
 
   struct Word {
@@ -178,11 +194,16 @@ private:
 
   Result<std::vector<Word>> read_words(const Members& members, bool& is_there) {
     std::vector<Word> out;
-    for (const auto& [names, value, at] : members.find("capabilities")) {
+    const auto found = members.find("capabilities");
+    NOMAD_TRY(check_once(found, "capabilities"));
+    for (const auto& match : found) {
+      const auto& [names, value, at] = match;
       const bool is_list = value->kind == Kind::list;
       const bool is_empty = value->kind == Kind::object && value->items.empty();
-      if (!names.empty() || !(is_list || is_empty))
+      if (!names.empty() || !(is_list || is_empty)) {
+        if (is_replaced(found, match)) continue;
         return mistyped("capabilities", "a list of texts", at);
+      }
       is_there = true;
       for (const auto& element : value->elements) {
         if (element.kind != Kind::text)
@@ -281,9 +302,9 @@ private:
         at = match.at;
         rule.variables.emplace();
       }
-      NOMAD_TRY(read_paths(
-          match.names.empty() ? Members{match.value->items} : Members{std::vector{match}},
-          rule.name, *rule.variables));
+      const auto inner
+          = match.names.empty() ? Members{match.value->items} : Members{std::vector{match}};
+      NOMAD_TRY(read_paths(inner, rule.name, *rule.variables));
     }
     if (!rule.variables || !rule.variables->empty()) return {};
     return wrong("Invalid variable policy: no variable paths in namespace " + rule.name, at);
@@ -295,8 +316,9 @@ private:
         return wrong("Invalid missing variable path in namespace " + ns, match.at);
       NOMAD_TRY(count());
       PathRule rule{.path = std::string{match.names[0].text}, .line = line_of(match.names[0].at)};
-      NOMAD_TRY(read_capabilities(NOMAD_TRY(inside(match, "path")), RuleScope::variables,
-                                  "variable", " in namespace " + ns, rule));
+      const auto inner = NOMAD_TRY(inside(match, "path"));
+      NOMAD_TRY(
+          read_capabilities(inner, RuleScope::variables, "variable", " in namespace " + ns, rule));
       expand(rule);
       out.push_back(std::move(rule));
     }
@@ -315,37 +337,51 @@ private:
     }
   }
 
+  Error wrong_level(const Level& level, std::string_view word, std::uint32_t at) const {
+    return wrong("Invalid " + std::string{level.keyword} + " policy: " + quote(word), at, word,
+                 levels_of(level));
+  }
+
+  static const std::vector<std::string_view>& levels_of(const Level& level) {
+    return level.keyword == "plugin" ? plugin_levels : usual_levels;
+  }
+
+  /// Repeated blocks give together what they would give in two policies. One that says nothing
+  /// gives nothing.
   Result<> read_level(const Level& level, const Members& members, std::optional<LevelRule>& out) {
     std::uint32_t at = 0;
     for (const auto& match : members.find(level.keyword)) {
       if (match.value->kind != Kind::object) return mistyped(level.keyword, "a block", match.at);
-      if (!out) out.emplace();
-      out->line = line_of(match.at);
+      if (!out) out = LevelRule{.line = line_of(match.at)};
       at = match.at;
       const auto inner
           = match.names.empty() ? Members{match.value->items} : Members{std::vector{match}};
-      NOMAD_TRY(read_text(inner, "policy", out->level, at));
+      LevelRule rule{.line = line_of(match.at)};
+      NOMAD_TRY(read_text(inner, "policy", rule.level, at));
+      const bool is_known = is_one_of(levels_of(level), rule.level);
+      if (!is_known && !rule.level.empty() && is_strict_) return wrong_level(level, rule.level, at);
+      if (!is_known) continue;
+      if (out->level.empty() || level_of(rule.level) > level_of(out->level)) *out = std::move(rule);
     }
-    const auto& known = level.keyword == "plugin" ? plugin_levels : usual_levels;
-    if (!out || is_one_of(known, out->level)) return {};
-    return wrong("Invalid " + std::string{level.keyword} + " policy: " + quote(out->level), at,
-                 out->level, known);
+    if (!out || !out->level.empty()) return {};
+    return wrong_level(level, "", at);
   }
 
   std::string_view text_;
   std::size_t most_;
+  bool is_strict_;
   std::size_t count_ = 0;
   std::vector<std::uint32_t> breaks_;  ///< Where lines end.
 };
 
 }  // namespace
 
-Result<Rules> read_rules(std::string_view text, std::size_t most) {
+Result<Rules> read_rules(std::string_view text, std::size_t most, PolicyText kind) {
   if (text.empty()) return Rules{};
   auto items = read_items(text);
   if (!items)
     return Error{Errc::invalid_argument, "Failed to parse ACL Policy: " + items.error().what};
-  return RulesReader{text, most}.read(items->items);
+  return RulesReader{text, most, kind}.read(items->items);
 }
 
 }  // namespace nomad::access

@@ -169,7 +169,8 @@ Result<AclDecision> decide_put_policy(const access::Asking& asking,
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   std::vector<std::string> mistakes;
   check_name(mistakes, policy.getName());
-  if (const auto rules = access::read_policy(view(policy.getRules())); !rules)
+  if (const auto rules = access::read_policy(view(policy.getRules()), access::PolicyText::written);
+      !rules)
     mistakes.push_back("failed to parse rules: " + rules.error().what);
   check_description(mistakes, policy.getDescription());
   if (policy.hasJobAcl()) check_job_acl(mistakes, policy.getJobAcl());

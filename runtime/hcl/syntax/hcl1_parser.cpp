@@ -8,6 +8,8 @@
 // It makes the same tree as native syntax: an object is a block wherever a block may be, of two
 // settings of one name the later one counts, and two lists of one name are one. Within a list,
 // which has no blocks, an object in another is a list of one, as HCL1 has it.
+#include "runtime/hcl/syntax/hcl1_parser.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,7 +17,6 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/hcl/syntax/tree_builder.hpp"
 
 namespace nomad::hcl {
@@ -39,8 +40,11 @@ bool is_word(char c) {
 /// Reads from the front of a text. The first error stays; after it everything reads as nothing.
 class Hcl1Parser {
 public:
-  explicit Hcl1Parser(File& file)
-      : builder_{file}, source_{file.source()}, text_{file.source().text()} {}
+  Hcl1Parser(File& file, bool keeps_repeats)
+      : builder_{file},
+        source_{file.source()},
+        text_{file.source().text()},
+        keeps_repeats_{keeps_repeats} {}
 
   Diagnostics run() {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
@@ -158,7 +162,7 @@ private:
     attribute.span = since(keys.front().span.begin);
     const auto [position, is_new]
         = items.positions.emplace(attribute.name, items.attributes.size());
-    if (is_new) return items.attributes.push_back(attribute);
+    if (is_new || keeps_repeats_) return items.attributes.push_back(attribute);
     unite(items, position->second, attribute.expr);
     items.attributes[position->second] = attribute;
   }
@@ -422,23 +426,32 @@ private:
   const Source& source_;
   std::string_view text_;
   std::size_t at_ = 0;
+  bool keeps_repeats_;
   std::size_t nodes_ = 0;
   std::optional<Diagnostic> error_;
 };
 
-}  // namespace
-
-Parsed parse_hcl1(std::string file_name, std::string text) {
+Parsed read_hcl1(std::string file_name, std::string text, bool keeps_repeats) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{')
     return parse_json(std::move(file_name), std::move(text), Syntax::hcl1_json);
   if (text.size() > max_text_bytes) return parse(std::move(file_name), std::move(text));
   auto file = std::make_shared<File>(std::move(file_name), std::move(text), Syntax::native);
-  Hcl1Parser parser{*file};
+  Hcl1Parser parser{*file, keeps_repeats};
   Parsed out;
   out.diagnostics = parser.run();
   out.file = std::move(file);
   return out;
+}
+
+}  // namespace
+
+Parsed parse_hcl1(std::string file_name, std::string text) {
+  return read_hcl1(std::move(file_name), std::move(text), false);
+}
+
+Parsed parse_repeating_hcl1(std::string file_name, std::string text) {
+  return read_hcl1(std::move(file_name), std::move(text), true);
 }
 
 }  // namespace nomad::hcl

@@ -14,7 +14,7 @@ using namespace nomad::access;
 namespace {
 
 std::string error_of(std::string_view rules) {
-  const auto read = read_policy(rules);
+  const auto read = read_policy(rules, PolicyText::written);
   return read ? "accepted" : read.error().what;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("policy: texts are taken, shown and refused as Nomad does") {
   CHECK(all.size() > 300);
   for (const auto& sample : all) {
     CAPTURE(sample.text);
-    const auto read = read_policy(sample.text);
+    const auto read = read_policy(sample.text, PolicyText::written);
     const auto verdict = sample.ours.empty() ? sample.verdict : sample.ours;
     CHECK(read.has_value() == verdict.starts_with("accepted"));
     if (!read && verdict.starts_with("refused "))
@@ -95,6 +95,62 @@ TEST_CASE("policy: an error says where, and what may have been meant") {
   CHECK(error_of("namespace \"a\" { variables { path \"x\" { capabilities = [\"raed\"] } } }")
         == "Invalid variable capability 'raed' in namespace a (line 1, column 56): it must be one of "
            "deny, list, read, write, destroy");
+}
+
+TEST_CASE("policy: repeated blocks are united as those of two policies are") {
+  const auto level_of_node = [](std::string_view text) {
+    const auto json = shown(*policy_of(text));
+    const auto at = json.find(R"("Node":{"Policy":")") + 18;
+    return json.substr(at, json.find('"', at) - at);
+  };
+  for (const auto* text : {"node { policy = \"deny\" }\nnode { policy = \"write\" }",
+                           "node { policy = \"write\" }\nnode { policy = \"deny\" }",
+                           R"({"node": [{"policy": "deny"}, {"policy": "write"}]})",
+                           R"({"node": {"policy": "deny"}, "node": {"policy": "write"}})"}) {
+    CAPTURE(text);
+    CHECK(level_of_node(text) == "deny");
+  }
+  CHECK(level_of_node("node { policy = \"write\" } node { policy = \"read\" } node {}") == "write");
+  CHECK(level_of_node("node { policy = \"scale\" } node { policy = \"read\" }") == "read");
+  CHECK(error_of("node { policy = \"raed\" } node { policy = \"read\" }")
+        == "Invalid node policy: \"raed\" (line 1, column 17): it must be one of deny, read, write, "
+           "scale");
+}
+
+TEST_CASE("policy: a setting that is there twice in one block is an error, and denies if stored") {
+  const auto twice = "Failed to parse ACL Policy: policy is set twice (line ";
+  CHECK(error_of("node {\n  policy = \"deny\"\n  policy = \"write\"\n}")
+        == twice + std::string{"3, column 3)"});
+  CHECK(error_of("namespace \"a\" { policy = \"write\" POLICY = \"deny\" }")
+        == twice + std::string{"1, column 34)"});
+  CHECK(error_of(R"({"node_pool": {"a": {"policy": "deny", "policy": "write"}}})")
+        == twice + std::string{"1, column 40)"});
+  CHECK(error_of("host_volume \"a\" { capabilities = [\"deny\"] capabilities = [] }")
+        == "Failed to parse ACL Policy: capabilities is set twice (line 1, column 43)");
+  for (const auto* words :
+       {R"(policy = "deny" policy = "write")", R"(policy = "write" policy = "deny")"}) {
+    CAPTURE(words);
+    CHECK(
+        shown(*policy_of("node { " + std::string{words} + " }")).find(R"("Node":{"Policy":"deny"})")
+        != std::string::npos);
+    CHECK(shown(*policy_of("namespace \"a\" { " + std::string{words} + " }")).find(R"(["deny"])")
+          != std::string::npos);
+  }
+}
+
+TEST_CASE("policy: what an older release took is read when it is stored") {
+  for (const auto& sample : samples()) {
+    if (!read_policy(sample.text, PolicyText::written)) continue;
+    CAPTURE(sample.text);
+    const auto stored = read_policy(sample.text);
+    REQUIRE(stored.has_value());
+    CHECK(shown(**stored) == shown(*read_policy(sample.text, PolicyText::written).value()));
+  }
+  CHECK(read_policy("agent { policy = \"raed\" } agent { policy = \"read\" }").has_value());
+  CHECK(read_policy("agent { policy = [\"raed\"] policy = \"read\" }").has_value());
+  CHECK(read_policy("namespace \"a\" { capabilities = \"x\" capabilities = [] }").has_value());
+  CHECK_FALSE(read_policy("agent { policy = \"raed\" }").has_value());
+  CHECK_FALSE(read_policy("agent { policy = \"read\" policy = [\"raed\"] }").has_value());
 }
 
 TEST_CASE("policy: blocks have names, and names that look like values have quotes") {

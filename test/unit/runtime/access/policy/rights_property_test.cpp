@@ -242,6 +242,57 @@ TEST_CASE("rights: policies may come in any order, twice, together or apart") {
   }
 }
 
+TEST_CASE("rights: blocks repeated in one text give what they give in policies of their own") {
+  using enum Capability;
+  CAPTURE(property_seed);
+  Random random{property_seed + 5};
+  const std::vector<std::string> starts{"agent",           "node",
+                                        "operator",        "quota",
+                                        "plugin",          "namespace \"a\"",
+                                        "node_pool \"a\"", "host_volume \"a\""};
+  const std::vector<std::string> levels{"deny", "read", "write", "scale"};
+  const std::vector<std::string> of_plugins{"deny", "read", "list"};
+  const std::vector asked{agent_read,
+                          agent_write,
+                          node_read,
+                          node_write,
+                          operator_read,
+                          operator_write,
+                          quota_read,
+                          quota_write,
+                          plugin_list,
+                          plugin_read,
+                          read_job,
+                          submit_job,
+                          node_pool_read,
+                          node_pool_write,
+                          host_volume_mount_readonly,
+                          host_volume_mount_readwrite};
+  const Target target{.ns = "a", .node_pool = "a", .host_volume = "a"};
+  for (int round = 0; round < 1'000; ++round) {
+    std::string forwards;
+    std::string backwards;
+    std::vector<std::string> apart;
+    for (auto count = random.below(12) + 1; count > 0; --count) {
+      const auto& start = starts[random.below(starts.size())];
+      const auto& words = start == "plugin" ? of_plugins : levels;
+      const auto& level = words[random.below(words.size())];
+      const auto block = start + " { policy = \"" + level + "\" }\n";
+      forwards += block;
+      backwards.insert(0, block);
+      apart.push_back(block);
+    }
+    const auto expected = rights_from(apart);
+    for (const auto& text : {forwards, backwards, forwards + backwards})
+      for (const auto capability : asked) {
+        CAPTURE(text);
+        CAPTURE(capability);
+        REQUIRE(rights_from({text})->allow(capability, target)
+                == expected->allow(capability, target));
+      }
+  }
+}
+
 TEST_CASE("rights: fewer rules give more only where the missing one denied or was the closest") {
   CAPTURE(property_seed);
   Source source{property_seed + 2};

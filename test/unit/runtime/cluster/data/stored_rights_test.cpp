@@ -82,6 +82,21 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: what is no token is refused, and none 
   CHECK(rights("").value().rights == access::Rights::nothing());
 }
 
+TEST_CASE_FIXTURE(Stored, "stored_rights: a policy that would be refused today still counts") {
+  run([](auto command) {
+    auto policy = command.initAclPolicyUpsert();
+    policy.setName("anonymous");
+    policy.setRules(
+        "namespace \"*\" { policy = \"read\" }\n"
+        "node { policy = \"read\" policy = \"write\" }\n"
+        "agent { policy = \"deny\" policy = \"write\" }");
+  });
+  const auto all = rights("").value().rights;
+  CHECK(all->allow(access::Capability::read_job, {.ns = "prod"}));
+  CHECK(all->allow(access::Capability::node_write, {}));
+  CHECK_FALSE(all->allow(access::Capability::agent_read, {}));
+}
+
 TEST_CASE_FIXTURE(Stored, "stored_rights: a management token gives everything, in either case") {
   put_token("a1", "F65EFADE-f37c-ef03-a52d-5c90a4463493", "management");
 

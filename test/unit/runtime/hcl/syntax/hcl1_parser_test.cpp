@@ -1,4 +1,6 @@
 // HCL1 as a tree: blocks and settings, and the place of the first mistake.
+#include "runtime/hcl/syntax/hcl1_parser.hpp"
+
 #include <string>
 
 #include <doctest/doctest.h>
@@ -7,7 +9,6 @@
 #include "runtime/base/random.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/eval.hpp"
-#include "runtime/hcl/syntax/parser.hpp"
 
 using namespace nomad;
 using namespace nomad::hcl;
@@ -52,6 +53,14 @@ std::string read(std::string text) {
 }
 
 }  // namespace
+
+TEST_CASE("hcl1: settings of one name, of which the last counts, are all there for who asks") {
+  const auto* text = "a = 1 b { c = [1] c = [2] c = 3 } a = 2";
+  CHECK(read(text) == "a = 2; b {c = 3}");
+  const auto all = parse_repeating_hcl1("f", text);
+  REQUIRE(all.ok());
+  CHECK(shown(*all.file->body()) == "a = 1; a = 2; b {c = [1]; c = [2]; c = 3}");
+}
 
 TEST_CASE("hcl1: what HCL2 refuses") {
   struct Case {
