@@ -1,5 +1,6 @@
 // Policies: whatever the text, reading ends, in rules or an error. What is read gives what it
-// explains, the same when it comes twice, and nothing where another policy denies.
+// explains, the same when it comes twice, and nothing where another policy denies. What may be
+// written is read the same once it is stored.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +43,10 @@ void ask(const PolicyRef& policy, std::string_view name, Capability needed) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto policy = read_policy({reinterpret_cast<const char*>(data), size});
+  const std::string_view text{reinterpret_cast<const char*>(data), size};
+  const auto policy = read_policy(text);
+  const auto written = read_policy(text, PolicyText::written);
+  check(!written || (policy && rules_json(**policy) == rules_json(**written)));
   if (!policy) {
     check(!policy.error().what.empty() && policy.error().what.size() < 8'192);
     return 0;

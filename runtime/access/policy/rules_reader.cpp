@@ -88,6 +88,12 @@ const std::vector<std::string_view> plugin_levels{"deny", "read", "list"};
 /// What may stand in each kind of object.
 const std::vector<std::string_view> rule_names{"namespace", "node_pool", "host_volume", "agent",
                                                "node",      "operator",  "quota",       "plugin"};
+const std::vector<std::string_view> namespace_names{"policy", "capabilities", "variables"};
+const std::vector<std::string_view> block_names{"policy", "capabilities"};
+const std::vector<std::string_view> level_names{"policy"};
+const std::vector<std::string_view> variables_names{"path"};
+const std::vector<std::string_view> path_names{"capabilities"};
+
 bool is_one_of(const std::vector<std::string_view>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
@@ -113,6 +119,7 @@ public:
       is_empty = is_empty && !(rules.*level.rule);
     }
     if (is_empty) return nothing_said(items);
+    NOMAD_TRY(check_names(members, rule_names));
     return rules;
   }
 
@@ -158,6 +165,21 @@ private:
   }
 
   // -- settings
+
+  /// A name that nobody knows is passed over as Nomad does, for it may be of another release; but
+  /// not one that is a known name misspelt: what it says would be missing, a denial perhaps.
+  Result<> check_names(const Members& members, const std::vector<std::string_view>& known) const {
+    if (!is_strict_) return {};
+    for (const auto& match : members.all()) {
+      if (match.names.empty()) continue;
+      const auto& name = match.names.front();
+      const auto word = to_lower(name.text);
+      if (is_one_of(known, word) || closest_word(word, known).empty()) continue;
+      return wrong("Failed to parse ACL Policy: " + quote(name.text) + " is not known", name.at,
+                   word, known);
+    }
+    return {};
+  }
 
   Result<> check_once(const std::vector<Match>& found, std::string_view name) const {
     if (!is_strict_ || found.size() < 2) return {};
@@ -277,6 +299,8 @@ private:
                                const Members& members) {
     BlockRule rule{.name = name, .line = line};
     std::uint32_t at = 0;
+    const bool has_variables = block.scope == RuleScope::namespaces;
+    NOMAD_TRY(check_names(members, has_variables ? namespace_names : block_names));
     NOMAD_TRY(read_text(members, "policy", rule.level, at));
     const auto noun = std::string{block.noun};
     const bool is_of_pool = block.scope == RuleScope::node_pools;
@@ -290,7 +314,7 @@ private:
       rule.capabilities.emplace_back(word);
       rule.given |= *given_by(block.scope, word);
     }
-    if (block.scope == RuleScope::namespaces) NOMAD_TRY(read_variables(members, rule));
+    if (has_variables) NOMAD_TRY(read_variables(members, rule));
     return rule;
   }
 
@@ -304,6 +328,7 @@ private:
       }
       const auto inner
           = match.names.empty() ? Members{match.value->items} : Members{std::vector{match}};
+      NOMAD_TRY(check_names(inner, variables_names));
       NOMAD_TRY(read_paths(inner, rule.name, *rule.variables));
     }
     if (!rule.variables || !rule.variables->empty()) return {};
@@ -317,6 +342,7 @@ private:
       NOMAD_TRY(count());
       PathRule rule{.path = std::string{match.names[0].text}, .line = line_of(match.names[0].at)};
       const auto inner = NOMAD_TRY(inside(match, "path"));
+      NOMAD_TRY(check_names(inner, path_names));
       NOMAD_TRY(
           read_capabilities(inner, RuleScope::variables, "variable", " in namespace " + ns, rule));
       expand(rule);
@@ -356,6 +382,7 @@ private:
       at = match.at;
       const auto inner
           = match.names.empty() ? Members{match.value->items} : Members{std::vector{match}};
+      NOMAD_TRY(check_names(inner, level_names));
       LevelRule rule{.line = line_of(match.at)};
       NOMAD_TRY(read_text(inner, "policy", rule.level, at));
       const bool is_known = is_one_of(levels_of(level), rule.level);

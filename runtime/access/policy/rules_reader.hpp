@@ -2,7 +2,8 @@
 // what they say. Names of settings count without regard to case; what nobody knows is passed over,
 // but not alone. Blocks of one name are united as those of two policies are.
 //
-// A text that somebody writes is read strictly: no setting twice in one block. One that is stored was judged when it was written, by an older release
+// A text that somebody writes is read strictly: no name that is a known one misspelt, no setting
+// twice in one block. One that is stored was judged when it was written, by an older release
 // perhaps, and is read as it was then; only a denial counts wherever it stands.
 //
 // An error begins with Nomad's words, which tools look for. Then come the position, as "(line 3,

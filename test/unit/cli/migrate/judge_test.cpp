@@ -148,6 +148,9 @@ TEST_CASE("judge: policies, namespaces and node pools") {
   CHECK(
       told(judge_policy(judged_json(R"({"Rules":"namespace \"default\" { policy = \"rule\" }"})")))
           .starts_with("error: "));
+  CHECK(told(judge_policy(judged_json(R"({"Rules":"node { policy = \"read\" polcy = \"deny\" }"})")))
+        == "error: Failed to parse ACL Policy: \"polcy\" is not known (line 1, column 24). Did you "
+           "mean \"policy\"?\n");
   CHECK(told(judge_namespace(
             judged_json(R"({"Name":"a","Meta":{"x":"y"},"VaultConfiguration":{"Default":"v"}})")))
         == "warning: VaultConfiguration is not known here, and is ignored\n");

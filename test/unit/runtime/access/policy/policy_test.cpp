@@ -138,6 +138,42 @@ TEST_CASE("policy: a setting that is there twice in one block is an error, and d
   }
 }
 
+TEST_CASE("policy: a name that is a known one misspelt is an error when it is written") {
+  const auto unknown
+      = [](std::string_view name, std::string_view position, std::string_view meant) {
+          return "Failed to parse ACL Policy: \"" + std::string{name} + "\" is not known ("
+                 + std::string{position} + "). Did you mean \"" + std::string{meant} + "\"?";
+        };
+  const std::vector<std::pair<std::string, std::string>> misspelt{
+      {"namespace \"a\" {\n  policy = \"write\"\n  capabilites = [\"deny\"]\n}",
+       unknown("capabilites", "line 3, column 3", "capabilities")},
+      {"namespace \"a\" { policy = \"write\" variable { path \"x\" { capabilities = [\"deny\"] } } "
+       "}",
+       unknown("variable", "line 1, column 34", "variables")},
+      {"namespace \"a\" { variables { path \"b\" {} pth \"x\" { capabilities = [\"deny\"] } } }",
+       unknown("pth", "line 1, column 41", "path")},
+      {"namespace \"a\" { variables { path \"b\" { capabilitis = [\"deny\"] } } }",
+       unknown("capabilitis", "line 1, column 40", "capabilities")},
+      {"node_pool \"a\" { policy = \"read\" Polcy = \"deny\" }",
+       unknown("Polcy", "line 1, column 33", "policy")},
+      {"host_volume \"a\" { polcy = \"deny\" }", unknown("polcy", "line 1, column 19", "policy")},
+      {"agent { policy = \"read\" }\nnode { polcy = \"deny\" policy = \"read\" }",
+       unknown("polcy", "line 2, column 8", "policy")},
+      {"namespace \"*\" { policy = \"write\" }\nnamespce \"prod\" { policy = \"deny\" }",
+       unknown("namespce", "line 2, column 1", "namespace")},
+      {R"({"namespace": {"*": {"policy": "write"}}, "namespce": {"prod": {"policy": "deny"}}})",
+       unknown("namespce", "line 1, column 43", "namespace")}};
+  for (const auto& one : misspelt) {
+    const auto& text = one.first;
+    CAPTURE(text);
+    CHECK(error_of(text) == one.second);
+    CHECK(read_policy(text).has_value());
+  }
+  CHECK(
+      error_of("agent { policy = \"read\" reason = \"x\" }\nsentinel { policy = \"read\" }\nx = 1")
+      == "accepted");
+}
+
 TEST_CASE("policy: what an older release took is read when it is stored") {
   for (const auto& sample : samples()) {
     if (!read_policy(sample.text, PolicyText::written)) continue;

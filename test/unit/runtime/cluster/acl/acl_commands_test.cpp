@@ -62,6 +62,22 @@ TEST_CASE_FIXTURE(AclFixture, "acl commands: a policy for a task names what the 
   }
 }
 
+TEST_CASE_FIXTURE(AclFixture, "acl commands: the rules of a policy are judged strictly") {
+  const auto told = [&](const char* rules) {
+    Draft<schema::AclPolicy> policy;
+    policy->setName("p");
+    policy->setRules(rules);
+    return why_not(decide_put_policy(manager, policy.reader()));
+  };
+  CHECK(told("node { policy = \"deny\" policy = \"write\" }")
+        == "policy 0 invalid: 1 error occurred:\n\t* failed to parse rules: Failed to parse ACL "
+           "Policy: policy is set twice (line 1, column 24)\n\n");
+  CHECK(told("node { policy = \"write\" polcy = \"deny\" }")
+        == "policy 0 invalid: 1 error occurred:\n\t* failed to parse rules: Failed to parse ACL "
+           "Policy: \"polcy\" is not known (line 1, column 25). Did you mean \"policy\"?\n\n");
+  CHECK(told("node { policy = \"deny\" }\nnode { policy = \"write\" }").empty());
+}
+
 TEST_CASE_FIXTURE(AclFixture, "acl commands: a rule for logins says what it gives") {
   run([](auto command) { command.initAclAuthMethodUpsert().setName("m"); });
 

@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(Stored, "stored_rights: a policy that would be refused today s
     auto policy = command.initAclPolicyUpsert();
     policy.setName("anonymous");
     policy.setRules(
-        "namespace \"*\" { policy = \"read\" }\n"
+        "namespace \"*\" { policy = \"read\" capabilites = [\"deny\"] }\n"
         "node { policy = \"read\" policy = \"write\" }\n"
         "agent { policy = \"deny\" policy = \"write\" }");
   });
