@@ -72,8 +72,9 @@ struct JwtLogin {
 Outcome login_by(Call& call,
                  const SignInParts& parts,
                  const JwtLogin& login,
-                 const access::PublicKeys& keys) {
-  const auto rules = cluster::token_rules(login.method->getConfig());
+                 const access::PublicKeys& keys,
+                 std::string_view issuer = {}) {
+  const auto rules = cluster::token_rules(login.method->getConfig(), issuer);
   if (const auto checked = access::check_token(rules, keys, login.jwt, unix_now()); !checked)
     return not_validated(checked.error());
   return write_login(call, parts, login.method, login.jwt.claims);
@@ -95,7 +96,7 @@ Outcome verify_login(Call& call, const SignInParts& parts, const JwtLogin& login
       login.method, login.jwt.key_id, [shared, &parts, login, source](LoginProviders::Found found) {
         if (!found) return shared->fail(not_validated(found.error().within(source)));
         run_on(shared->context->pool, shared, [&parts, login, provider = *found](Call& again) {
-          return login_by(again, parts, login, provider->keys);
+          return login_by(again, parts, login, provider->keys, provider->issuer);
         });
       });
   return later;

@@ -118,10 +118,13 @@ Object<schema::AclToken> wanted_token(schema::AclAuthMethod::Reader method,
 
 }  // namespace
 
-access::TokenRules token_rules(schema::AclAuthMethodConfig::Reader config) {
+access::TokenRules token_rules(schema::AclAuthMethodConfig::Reader config,
+                               std::string_view discovered) {
+  auto issuers = texts_of(config.getBoundIssuer());
+  if (issuers.empty() && !discovered.empty()) issuers.emplace_back(discovered);
   return {.algorithms = texts_of(config.getSigningAlgs()),
           .audiences = texts_of(config.getBoundAudiences()),
-          .issuers = texts_of(config.getBoundIssuer()),
+          .issuers = std::move(issuers),
           .expiration_leeway = leeway_of(config.getExpirationLeeway()),
           .not_before_leeway = leeway_of(config.getNotBeforeLeeway()),
           .clock_skew = leeway_of(config.getClockSkewLeeway())};

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "runtime/access/login/claim_mapping.hpp"
 #include "runtime/access/login/token_check.hpp"
@@ -23,8 +24,10 @@ struct VerifiedLogin {
   access::Claims claims;
 };
 
-/// What a method says of the tokens that it takes.
-access::TokenRules token_rules(schema::AclAuthMethodConfig::Reader config);
+/// What a method says of the tokens that it takes. Where it binds no issuer, they are of the one
+/// whose discovery document has the keys; `discovered` is empty where there is no such document.
+access::TokenRules token_rules(schema::AclAuthMethodConfig::Reader config,
+                               std::string_view discovered = {});
 
 Result<AclDecision> decide_login(const state::Snapshot& state,
                                  const VerifiedLogin& login,

@@ -198,6 +198,38 @@ TEST_CASE("acl login: a discovery document must be of its issuer") {
   CHECK(fixture.login("ci", signer.token("ES256", soon(R"(,"iss":")" + base + '"'))).status == 200);
 }
 
+TEST_CASE("acl login: a discovered provider's tokens are of its issuer, whatever is bound") {
+  const auto signer = test::Signer::rsa();
+  std::string base;
+  std::string key_set;
+  test::ScriptedServer server{[&](test::Visitor& visitor) {
+    const auto request = visitor.read_request();
+    if (request.starts_with("GET /.well-known/openid-configuration "))
+      visitor.write(test::http_answer(
+          200, R"({"issuer":")" + base + R"(","jwks_uri":")" + key_set + R"("})"));
+    else
+      visitor.write(test::http_answer(200, R"({"keys":[)" + signer.jwk() + "]}"));
+  }};
+  base = server.url("");
+  key_set = base + "/keys";
+  SignIns fixture;
+  fixture.make_policy("p");
+  fixture.make_method("ci", R"({"OIDCDiscoveryURL":")" + base + R"("})");
+  fixture.bind("ci", "policy", "p");
+  const auto by = [&](const std::string& issuer) {
+    return signer.token("RS256", soon(R"(,"iss":")" + issuer + '"'));
+  };
+  CHECK(fixture.said("ci", by("evil")) == unvalidated + "invalid JWT issuer: evil");
+  CHECK(fixture.login("ci", signer.token("RS256", soon())).status == 401);
+  CHECK(fixture.login("ci", by(base)).status == 200);
+  fixture.make_method("ci", R"({"OIDCDiscoveryURL":")" + base + R"(","BoundIssuer":["other"]})");
+  CHECK(fixture.login("ci", by(base)).status == 401);
+  CHECK(fixture.login("ci", by("other")).status == 200);
+  fixture.make_method("ci", R"({"JWKSURL":")" + base + R"(/keys"})");
+  CHECK(fixture.login("ci", by("any")).status == 200);
+
+}
+
 TEST_CASE("acl login: a provider that floods, redirects or hangs costs its own logins alone") {
   const auto signer = test::Signer::rsa();
   test::ScriptedServer server{[](test::Visitor& visitor) {
