@@ -38,9 +38,17 @@ Error provider_error(std::string what) {
   return {Errc::unavailable, std::move(what)};
 }
 
+Error not_asked(const LoginProviders::Question& question,
+                const Url& url,
+                const net::HttpClientError& failure) {
+  return {failure.code, fmt::format("{} \"{}\": {}", question.form.empty() ? "Get" : "Post",
+                                    access::location_of(url), failure.what)};
+}
+
 Result<net::HttpRequest> request_to(const LoginProviders::Question& question, const Url& url) {
   if (url.scheme != "http" && url.scheme != "https")
-    return provider_error(fmt::format("\"{}\" is no address by http or https", url.shown()));
+    return provider_error(
+        fmt::format("\"{}\" is no address by http or https", access::location_of(url)));
   net::HttpRequest request;
   request.to = {url.scheme, url.host_name(), url.port(), ""};
   request.target = url.path.empty() ? "/" : url.path;
@@ -63,10 +71,13 @@ Result<std::optional<Url>> moved_to(const LoginProviders::Question& question,
                                     const net::ClientResponse& answer) {
   if (!artifact::RedirectPolicy::is_redirect(answer.status) || !question.form.empty())
     return std::optional<Url>{};
-  auto to = NOMAD_TRY(resolve_url(url, answer.header("Location")));
-  if (to.scheme != url.scheme)
-    return provider_error(fmt::format("\"{}\" redirects to another scheme", url.shown()));
-  return std::optional{std::move(to)};
+  auto to = resolve_url(url, answer.header("Location"));
+  if (!to)
+    return provider_error(fmt::format("\"{}\" redirects to no URL", access::location_of(url)));
+  if (to->scheme != url.scheme)
+    return provider_error(
+        fmt::format("\"{}\" redirects to another scheme", access::location_of(url)));
+  return std::optional{std::move(*to)};
 }
 
 /// What is asked behind a redirect. Headers are for the origin that was meant: another one gets
@@ -123,7 +134,7 @@ public:
 
   void ask(const Question& question, const BodyDone& done) {
     auto url = parse_url(question.url);
-    if (!url) return done(url.error());
+    if (!url) return done(provider_error("the address of the provider is no URL"));
     hop(question, *url, 0, done);
   }
 
@@ -218,7 +229,7 @@ private:
     net::HttpHandlers handlers;
     handlers.ended
         = [weak = weak_from_this(), question, url, hops, done](const net::HttpOutcome& told) {
-            if (told.failure) return done(told.failure->error());
+            if (told.failure) return done(not_asked(question, url, *told.failure));
             if (told.answer.status == net::status::ok) return done(told.answer.body);
             const auto to = moved_to(question, url, told.answer);
             if (!to) return done(to.error());
@@ -226,8 +237,8 @@ private:
             if (!alive) return;
             if (*to && hops < most_provider_redirects)
               return alive->hop(redirected(question, url, **to), **to, hops + 1, done);
-            done(provider_error(
-                fmt::format("\"{}\" answered with status {}", url.shown(), told.answer.status)));
+            done(provider_error(fmt::format("\"{}\" answered with status {}",
+                                            access::location_of(url), told.answer.status)));
           };
     const std::lock_guard lock{guard_};
     if (client_) client_->send(std::move(*request), provider_limits, std::move(handlers));

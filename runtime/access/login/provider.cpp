@@ -35,6 +35,14 @@ bool LoginProvider::has_key(std::string_view id) const {
          });
 }
 
+std::string location_of(const Url& url) {
+  Url bare = url;
+  bare.userinfo.clear();
+  bare.query.clear();
+  bare.fragment.clear();
+  return bare.text();
+}
+
 Result<LoginProvider> read_discovery(std::string_view wanted_issuer, std::string_view json) {
   const auto document = NOMAD_TRY(read_claims(json));
   LoginProvider provider;
@@ -44,11 +52,14 @@ Result<LoginProvider> read_discovery(std::string_view wanted_issuer, std::string
   provider.user_info_url = text_claim(document, "userinfo_endpoint");
   provider.key_set_url = text_claim(document, "jwks_uri");
   provider.posts_secret = only_posts(document);
-  if (provider.issuer != wanted_issuer)
-    return Error{Errc::unavailable,
-                 fmt::format("oidc: issuer did not match the issuer returned by provider, expected "
-                             "\"{}\" got \"{}\"",
-                             wanted_issuer, provider.issuer)};
+  if (provider.issuer != wanted_issuer) {
+    const auto url = parse_url(wanted_issuer);
+    return Error{
+        Errc::unavailable,
+        fmt::format("oidc: issuer did not match the issuer returned by provider, expected "
+                    "\"{}\" got \"{}\"",
+                    url ? location_of(*url) : std::string{wanted_issuer}, provider.issuer)};
+  }
   return provider;
 }
 

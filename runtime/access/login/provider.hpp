@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/access/login/public_key.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::access {
 
@@ -23,6 +24,9 @@ struct LoginProvider {
   /// Whether a token may be signed by a key that is known. `id` is what it names; "": any will do.
   bool has_key(std::string_view id) const;
 };
+
+/// What callers are told of an address, who are nobody yet: neither credentials nor its query.
+std::string location_of(const Url& url);
 
 /// What a discovery document says, which must be of the issuer that was asked for. Without the
 /// keys.

@@ -235,6 +235,13 @@ bool is_signing_algorithm(std::string_view name) {
   return algorithm_named(name) != nullptr;
 }
 
+std::string signing_algorithms() {
+  std::string out;
+  for (const auto& row : algorithm_rows)
+    out += (out.empty() ? "" : ", ") + std::string{row.name};
+  return out;
+}
+
 bool PublicKey::verifies(const Jwt& jwt) const {
   const auto* algorithm = algorithm_named(jwt.algorithm);
   if (algorithm == nullptr || !fits_key(*algorithm, key_.get())) return false;

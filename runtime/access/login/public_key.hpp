@@ -20,6 +20,9 @@ namespace nomad::access {
 /// RS256 to PS512, ES256 to ES512, EdDSA.
 bool is_signing_algorithm(std::string_view name);
 
+/// Their names, for a message.
+std::string signing_algorithms();
+
 class PublicKey {
 public:
   explicit PublicKey(std::shared_ptr<evp_pkey_st> key,

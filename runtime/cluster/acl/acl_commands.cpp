@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include "runtime/access/login/claim_mapping.hpp"
+#include "runtime/access/login/public_key.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/cluster/acl/acl_names.hpp"
 #include "runtime/cluster/content_hash.hpp"
 #include "runtime/cluster/kind_commands.hpp"
 #include "runtime/query/filter.hpp"
+#include "runtime/text/url.hpp"
 
 namespace nomad::cluster {
 
@@ -118,6 +120,35 @@ void set_config(schema::AclAuthMethod::Builder method,
   method.setKeyId(from.getKeyId());
   method.setSealed(from.getSealed());
   if (method.hasConfig()) method.getConfig().setOidcClientSecret("");
+}
+
+/// Where a provider is asked. Its URL is told to who may read the method, so it has no credentials.
+void check_provider_url(std::vector<std::string>& mistakes,
+                        std::string_view name,
+                        capnp::Text::Reader given) {
+  if (given.size() == 0) return;
+  const auto url = parse_url(view(given));
+  if (!url || (url->scheme != "http" && url->scheme != "https") || url->host_name().empty())
+    mistakes.push_back(fmt::format("invalid {}: a URL by http or https is expected", name));
+  else if (!url->userinfo.empty())
+    mistakes.push_back(fmt::format("invalid {}: use a URL without credentials", name));
+}
+
+/// What would let nobody sign in, or be a secret that everybody who reads the method is shown.
+void check_config(std::vector<std::string>& mistakes, schema::AclAuthMethodConfig::Reader config) {
+  check_provider_url(mistakes, "JWKSURL", config.getJwksUrl());
+  check_provider_url(mistakes, "OIDCDiscoveryURL", config.getOidcDiscoveryUrl());
+  for (const auto key : config.getJwtValidationPubKeys())
+    if (view(key).find("PRIVATE KEY-----") != std::string_view::npos) {
+      mistakes.emplace_back(
+          "invalid JWTValidationPubKeys: one is a private key; public keys or certificates are "
+          "expected");
+      break;
+    }
+  for (const auto algorithm : config.getSigningAlgs())
+    if (!access::is_signing_algorithm(view(algorithm)))
+      mistakes.push_back(fmt::format("invalid SigningAlgs value '{}': it must be one of {}",
+                                     view(algorithm), access::signing_algorithms()));
 }
 
 std::vector<std::string> method_mistakes(schema::AclAuthMethod::Reader method,
@@ -255,8 +286,10 @@ Result<AclDecision> decide_put_auth_method(const state::Snapshot& state,
   draft->setCreateTime(now);
   if (stored) merge_method(*draft, *stored);
   set_config(*draft, wanted, stored ? stored.reader() : schema::AclAuthMethod::Reader{}, seal);
-  if (const auto mistakes = method_mistakes(draft.reader(), bounds); !mistakes.empty())
-    return invalid_object("auth method", mistakes);
+  auto mistakes = method_mistakes(draft.reader(), bounds);
+  // A stored configuration that stays may be of an older release, which took more.
+  if (wanted.hasConfig()) check_config(mistakes, wanted.getConfig());
+  if (!mistakes.empty()) return invalid_object("auth method", mistakes);
   if (auto error
       = kind::AclAuthMethods::may_put(state.unguarded().tables(), stored, draft.reader()))
     return *std::move(error);

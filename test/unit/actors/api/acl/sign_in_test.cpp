@@ -228,6 +228,39 @@ TEST_CASE("acl login: a discovered provider's tokens are of its issuer, whatever
   fixture.make_method("ci", R"({"JWKSURL":")" + base + R"(/keys"})");
   CHECK(fixture.login("ci", by("any")).status == 200);
 
+  const auto failed = unvalidated + "unable to get validation keys from OIDC provider: ";
+  key_set = "file:///etc/passwd";
+  fixture.make_method("ci", R"({"OIDCDiscoveryURL":")" + base + R"("})");
+  CHECK(fixture.said("ci", by(base))
+        == failed + "\"file:///etc/passwd\" is no address by http or https");
+  key_set = "http://x:port/?key=canary";
+  fixture.make_method("ci", R"({"BoundAudiences":[],"OIDCDiscoveryURL":")" + base + R"("})");
+  fixture.make_method("ci", R"({"OIDCScopes":["a"],"OIDCDiscoveryURL":")" + base + R"("})");
+  CHECK(fixture.said("ci", by(base)) == failed + "the address of the provider is no URL");
+}
+
+TEST_CASE("acl login: who is refused learns neither a URL's query nor its credentials") {
+  test::ScriptedServer server{[](test::Visitor& visitor) {
+    visitor.read_request();
+    visitor.write(test::http_answer(500, ""));
+  }};
+  LoginProviders providers;
+  const auto told_of = [&providers](const std::string& url) {
+    Draft<schema::AclAuthMethod> method;
+    method->setName(text(url));
+    method->initConfig().setJwksUrl(text(url));
+    std::promise<std::string> told;
+    providers.find(method.freeze(), "", [&told](const LoginProviders::Found& found) {
+      told.set_value(found ? "" : found.error().what);
+    });
+    return told.get_future().get();
+  };
+  const auto port = std::to_string(server.port());
+  CHECK(told_of("http://user:canary@127.0.0.1:" + port + "/keys?tenant=canary")
+        == "\"" + server.url("/keys") + "\" answered with status 500");
+  CHECK(told_of("http://user:canary@127.0.0.1:1/keys?tenant=canary")
+        == "Get \"http://127.0.0.1:1/keys\": dial tcp 127.0.0.1:1: connect: connection refused");
+  providers.stop();
 }
 
 TEST_CASE("acl login: a provider that floods, redirects or hangs costs its own logins alone") {
@@ -240,6 +273,8 @@ TEST_CASE("acl login: a provider that floods, redirects or hangs costs its own l
       }
     } else if (request.starts_with("GET /scheme ")) {
       visitor.write(test::http_answer(302, "", "Location: https://127.0.0.1:1/\r\n"));
+    } else if (request.starts_with("GET /nowhere ")) {
+      visitor.write(test::http_answer(302, "", "Location: http://x:port/?key=canary\r\n"));
     } else {
       visitor.write(test::http_answer(302, "", "Location: /loop\r\n"));
     }
@@ -260,10 +295,8 @@ TEST_CASE("acl login: a provider that floods, redirects or hangs costs its own l
   const auto failed = unvalidated + "unable to get validation keys from JWKS: ";
   CHECK(said(server.url("/scheme"))
         == failed + '"' + server.url("/scheme") + "\" redirects to another scheme");
-  CHECK(said("unix:///run/docker.sock")
-        == failed + "\"unix:///run/docker.sock\" is no address by http or https");
-  CHECK(said("file:///etc/passwd")
-        == failed + "\"file:///etc/passwd\" is no address by http or https");
+  CHECK(said(server.url("/nowhere"))
+        == failed + '"' + server.url("/nowhere") + "\" redirects to no URL");
   CHECK(said("https://127.0.0.1:1/", R"(,"JWKSCACert":"x")")
         == failed + "the CA certificate is no PEM");
 }

@@ -19,6 +19,9 @@ TEST_CASE("login provider: a discovery document is of the issuer that was asked 
   CHECK_FALSE(provider->posts_secret);
   const auto other = read_discovery("https://op", R"({"issuer":"https://op/"})");
   CHECK(other.error().code == Errc::unavailable);
+  CHECK(read_discovery("https://user:canary@op:1/a?key=canary#x", R"({"issuer":"b"})").error().what
+        == "oidc: issuer did not match the issuer returned by provider, expected \"https://op:1/a\" "
+           "got \"b\"");
   CHECK_FALSE(read_discovery("https://op", "[]"));
 }
 

@@ -164,16 +164,16 @@ TEST_CASE_FIXTURE(AclFixture,
   const std::vector<std::function<void(Config)>> changes{
       [](Config) {},
       [](Config c) { c.initJwtValidationPubKeys(1).set(0, "x"); },
-      [](Config c) { c.setJwksUrl("x"); },
+      [](Config c) { c.setJwksUrl("https://x"); },
       [](Config c) { c.setJwksCaCert("x"); },
-      [](Config c) { c.setOidcDiscoveryUrl("x"); },
+      [](Config c) { c.setOidcDiscoveryUrl("https://x"); },
       [](Config c) { c.setOidcClientId("x"); },
       [](Config c) { c.initOidcScopes(1).set(0, "x"); },
       [](Config c) { c.initBoundAudiences(1).set(0, "x"); },
       [](Config c) { c.initBoundIssuer(1).set(0, "x"); },
       [](Config c) { c.initAllowedRedirectUris(1).set(0, "x"); },
       [](Config c) { c.initDiscoveryCaPem(1).set(0, "x"); },
-      [](Config c) { c.initSigningAlgs(1).set(0, "x"); },
+      [](Config c) { c.initSigningAlgs(1).set(0, "ES256"); },
       [](Config c) { c.setExpirationLeeway(1); },
       [](Config c) { c.setNotBeforeLeeway(1); },
       [](Config c) { c.setClockSkewLeeway(1); },
@@ -188,6 +188,52 @@ TEST_CASE_FIXTURE(AclFixture,
         std::string{state::kind::bytes_of(made->command->getAclAuthMethodUpsert().getHash())});
   }
   CHECK(hashes.size() == changes.size());
+}
+
+TEST_CASE_FIXTURE(AclFixture, "acl commands: a method that nobody could sign in by is refused") {
+  using Config = schema::AclAuthMethodConfig::Builder;
+  const auto told = [&](const std::function<void(Config)>& fill) {
+    const auto made = decide_put_auth_method(now(), manager, *method_with(fill), {}, {}, 1);
+    return made ? "taken" : made.error().what;
+  };
+  const auto refused = [](const std::string& what) {
+    return "auth method 0 invalid: 1 error occurred:\n\t* " + what + "\n\n";
+  };
+  for (const auto* url : {"file:///etc/passwd", "unix:///run/docker.sock", "ftp://idp/keys", "x",
+                          "http://", "https://idp:port/keys"}) {
+    CAPTURE(url);
+    CHECK(told([url](Config c) { c.setJwksUrl(url); })
+          == refused("invalid JWKSURL: a URL by http or https is expected"));
+    CHECK(told([url](Config c) { c.setOidcDiscoveryUrl(url); })
+          == refused("invalid OIDCDiscoveryURL: a URL by http or https is expected"));
+  }
+  CHECK(told([](Config c) { c.setJwksUrl("https://user:canary@idp/keys"); })
+        == refused("invalid JWKSURL: use a URL without credentials"));
+  CHECK(told([](Config c) { c.setOidcDiscoveryUrl("https://canary@idp"); })
+        == refused("invalid OIDCDiscoveryURL: use a URL without credentials"));
+  CHECK(told([](Config c) { c.setJwksUrl("HTTPS://idp/keys?tenant=1"); }) == "taken");
+  for (const auto* begin : {"-----BEGIN PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----"})
+    CHECK(told([begin](Config c) { c.initJwtValidationPubKeys(1).set(0, begin); })
+          == refused(
+              "invalid JWTValidationPubKeys: one is a private key; public keys or certificates are "
+              "expected"));
+  for (const auto* algorithm : {"HS256", "none", "rs256", "x", ""}) {
+    CAPTURE(algorithm);
+    CHECK(told([algorithm](Config c) { c.initSigningAlgs(1).set(0, algorithm); })
+          == refused(std::string{"invalid SigningAlgs value '"} + algorithm
+                     + "': it must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, "
+                       "ES384, ES512, EdDSA"));
+  }
+}
+
+TEST_CASE_FIXTURE(AclFixture,
+                  "acl commands: a method of an older release changes beside what it has stored") {
+  const auto stored = method_with([](auto config) { config.setJwksUrl("file:///keys"); });
+  run([&stored](auto command) { command.setAclAuthMethodUpsert(*stored); });
+  Draft<schema::AclAuthMethod> update;
+  update->setName("m");
+  update->setDefault(true);
+  CHECK(decide_put_auth_method(now(), manager, update.reader(), {}, {}, 1).has_value());
 }
 
 TEST_CASE_FIXTURE(AclFixture, "acl commands: no client secret is in a command") {
