@@ -140,6 +140,19 @@ std::string Api::target(const std::string& path, const Query& query) const {
   return text;
 }
 
+namespace {
+
+/// Any JSON.
+Result<boost::json::value> parsed(const net::ClientResponse& response) {
+  if (is_page(response)) return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
+  auto body = parse_json(response.body);
+  if (!body)
+    return Error{Errc::corrupt, fmt::format("the answer is no JSON: {}", body.error().what)};
+  return body;
+}
+
+}  // namespace
+
 Result<Answer> Api::exchange(const std::string& method,
                              const std::string& path,
                              const Query& query,
@@ -152,7 +165,7 @@ Result<Answer> Api::exchange(const std::string& method,
   answer.next_token = response.header("X-Nomad-NextToken");
   if (method != "GET" && response.body.empty()) return answer;
   // Nothing but who leads is answered by a word.
-  auto answered = path.starts_with("/v1/status/") ? parse_json(response.body) : json_of(response);
+  auto answered = path.starts_with("/v1/status/") ? parsed(response) : json_of(response);
   answer.body = NOMAD_TRY(std::move(answered).within(fmt::format("{} {}", method, path)));
   return answer;
 }
@@ -193,11 +206,8 @@ Result<net::ClientResponse> Api::send_file(const std::string& method,
 }
 
 Result<boost::json::value> json_of(const net::ClientResponse& response) {
-  if (is_page(response)) return Error{Errc::corrupt, fmt::format("the answer is {}", page_instead)};
-  auto body = parse_json(response.body);
-  if (!body)
-    return Error{Errc::corrupt, fmt::format("the answer is no JSON: {}", body.error().what)};
-  if (body->is_string() || body->is_number())
+  auto body = NOMAD_TRY(parsed(response));
+  if (body.is_string() || body.is_number())
     return Error{Errc::corrupt, "the answer is not of Nomad's API: is this an agent's address?"};
   return body;
 }

@@ -43,9 +43,7 @@ Result<std::int64_t> send_deletion(Api& api, const boost::json::object& body) {
   const auto response
       = NOMAD_TRY(api.send("DELETE", "/v1/evaluations", {}, boost::json::serialize(body)));
   if (response.status != 200) return refusal(response);
-  boost::system::error_code error;
-  const auto answer = boost::json::parse(response.body, error);
-  if (error) return Error{Errc::unavailable, "the agent's answer is no JSON: " + error.message()};
+  const auto answer = NOMAD_TRY(json_of(response));
   return View{answer}["Count"].number();
 }
 
