@@ -56,7 +56,8 @@ std::int64_t longest_ttl_of_jobs(const state::Snapshot& snapshot) {
 std::optional<SignedSince> lives_on(const state::Snapshot& snapshot,
                                     const Object<schema::RootKey>& key,
                                     std::int64_t now) {
-  const auto began_next = signed_until(snapshot, key);
+  // Without a next one, or by a clock that went back, it may have signed until now.
+  const auto began_next = std::min(signed_until(snapshot, key), now);
   if (key->getState() == schema::RootKeyState::PREPUBLISHED
       || now - began_next >= longest_identity_ttl)
     return {};
