@@ -22,9 +22,8 @@
 // (6) A dead task that is not poststop waits for its kill, because a restart of all tasks may make
 //     it run again. A poststop task ends by itself.
 // (7) A task is paused outside of its schedule, and by order: its process is ended as for a
-// restart,
-//     which the restart policy neither counts nor judges, and none is started. Starts are asked for
-//     only when the schedule has just been looked at.
+//     restart, which the restart policy neither counts nor judges, and none is started. Starts are
+//     asked for only when the schedule has just been looked at.
 // (8) Each request to restart is answered once: refused at once, or when the process has ended, or
 //     refused when the task ends. For a process that turns out to be lost, the start that follows
 //     is the restart.
