@@ -616,8 +616,7 @@ class DriverTest(Case):
         agent = self.start(Samples.library("naps"))
         self.nap(agent, "long", "1000s", count=5)
         allocs = agent.wait_for_allocs("long", "running", 5)
-        before = self.sleepers(agent)
-        self.assertEqual(len(before), 5)
+        before = self.awaited_sleepers(agent, 5)
         for pid in before:
             with open(f"/proc/{pid}/status") as f:
                 ignored = int(re.search(r"^SigIgn:\s+(\w+)", f.read(), re.M)[1], 16)
@@ -637,6 +636,11 @@ class DriverTest(Case):
         agent.request("DELETE", "/v1/job/long")
         wait_until(lambda: not self.sleepers(agent), what="the naps' ends")
         agent.wait_for_allocs("long", "complete", 5)
+
+    def awaited_sleepers(self, agent, count):
+        """A task runs when it has been forked, and may not have executed its shell yet."""
+        wait_until(lambda: len(self.sleepers(agent)) == count, what=f"{count} naps")
+        return self.sleepers(agent)
 
     def sleepers(self, agent):
         """The shells of naps, which name the plugin's directory. Not their children, which are copies until they execute sleep."""
@@ -664,8 +668,7 @@ class KilledAgainTest(DriverTest):
         agent = self.start(Samples.library("naps"))
         self.nap(agent, "many", "10000s", count=tasks)
         allocs = {a["ID"] for a in agent.wait_for_allocs("many", "running", tasks, timeout=300)}
-        before = self.sleepers(agent)
-        self.assertEqual(len(before), tasks)
+        before = self.awaited_sleepers(agent, tasks)
 
         def still_true(what):
             self.wait_for(agent, "naps", "running")
@@ -764,7 +767,7 @@ class ReloadTest(DriverTest):
         wait_until(lambda: "tools.make" in agent.get(f"/v1/node/{node}").json["Attributes"], what="the attribute")
         self.nap(agent, "nap", "1000s", count=2)
         agent.wait_for_allocs("nap", "running", 2)
-        before = self.sleepers(agent)
+        before = self.awaited_sleepers(agent, 2)
         pids = {name: self.plugin(agent, name)["PID"] for name in ("stamp", "naps")}
 
         for name in ("stamp", "naps", "text"):
