@@ -176,6 +176,7 @@ async function rows(agent, page, check) {
     await page.getByRole("combobox", { name: "Since" }).selectOption("5m");
     await log.getByText(/^~?\d\d:\d\d:\d\d out \d+/).first().waitFor();
     await page.getByRole("searchbox", { name: "Search logs" }).fill("needle");
+    await page.waitForURL((url) => url.searchParams.has("search"));
     const { searchParams } = new URL(page.url());
     assert.deepEqual(["time", "since", "search"].map((name) => searchParams.get(name)), ["on", "5m", "needle"]);
     await page.getByRole("link", { name: "The whole job's log" }).click();
