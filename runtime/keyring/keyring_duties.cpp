@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/cluster/variables/root_key_uses.hpp"
+#include "runtime/object/identity_ttl.hpp"
 
 namespace nomad::keyring {
 namespace {
@@ -29,7 +30,7 @@ bool verifies_something(const state::Snapshot& snapshot,
   if (snapshot.signs_identities(key->getCreateIndex()) || snapshot.signs_identities(0)
       || snapshot.has_identities_of_lost_keys())
     return true;
-  return now - cluster::signed_until(snapshot, key) < cluster::longest_identity_ttl;
+  return now - cluster::signed_until(snapshot, key) < longest_identity_ttl;
 }
 
 bool has_next_key(const state::Snapshot& snapshot) {

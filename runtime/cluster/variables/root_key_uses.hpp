@@ -7,14 +7,12 @@
 #include <optional>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/object/identity_ttl.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "schema/variable.capnp.h"
 
 namespace nomad::cluster {
-
-/// No identity lasts longer (jobspec/validate).
-inline constexpr std::int64_t longest_identity_ttl = 720LL * 3600 * 1'000'000'000;
 
 /// When the next key began to sign in this one's place (Unix nanoseconds): identities that have an
 /// end are signed by the active one. The greatest number while there is none.

@@ -10,6 +10,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
+#include "runtime/object/identity_ttl.hpp"
 
 namespace nomad::jobspec {
 
@@ -23,7 +24,6 @@ constexpr std::size_t most_audiences = 64;
 constexpr std::size_t most_audience_bytes = 4096;
 
 /// As long as a key that no longer signs is kept for what it has signed.
-constexpr std::int64_t longest_ttl = 720LL * 3600 * 1'000'000'000;
 
 bool is_identity_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_identity_name
@@ -207,7 +207,8 @@ Mistakes check_identity(const DraftBlock& identity, bool is_named) {
   check_identity_change(identity, out);
   if (ttl > 0 && is_default && !is_named) out.add("ttl for default identity not yet supported");
   if (ttl < 0) out.add("ttl must be >= 0");
-  if (ttl > longest_ttl) out.add("ttl must be at most " + duration_text(longest_ttl));
+  if (ttl > longest_identity_ttl)
+    out.add("ttl must be at most " + duration_text(longest_identity_ttl));
   check_identity_file(identity, out);
   return out;
 }
