@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/object/task_pause.hpp"
 #include "runtime/workload/task_event.hpp"
 #include "schema/alloc.capnp.h"
 
@@ -18,11 +19,6 @@ namespace nomad::workload {
 using schema::ClientStatus;
 using schema::TaskRunState;
 using schema::TaskScheduleState;
-
-/// Whether a task is not to run, by its schedule or by order.
-constexpr bool is_pause(TaskScheduleState state) {
-  return state == TaskScheduleState::SCHEDULED_PAUSE || state == TaskScheduleState::FORCE_PAUSE;
-}
 
 struct TaskState {
   static constexpr std::size_t max_events = 10;

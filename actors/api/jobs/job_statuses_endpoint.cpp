@@ -17,6 +17,7 @@
 #include "runtime/object/entries.hpp"
 #include "runtime/object/enum_name.hpp"
 #include "runtime/object/job_kind.hpp"
+#include "runtime/object/task_pause.hpp"
 
 namespace nomad::api {
 namespace {
@@ -64,12 +65,8 @@ void append_children(std::string& out, const Snapshot& state, schema::Job::Reade
 }
 
 bool has_paused_task(AllocView alloc) {
-  using schema::TaskScheduleState;
-  for (const auto entry : alloc.task_states()) {
-    const auto paused = entry.getValue().getPaused();
-    if (paused == TaskScheduleState::SCHEDULED_PAUSE || paused == TaskScheduleState::FORCE_PAUSE)
-      return true;
-  }
+  for (const auto entry : alloc.task_states())
+    if (is_pause(entry.getValue().getPaused())) return true;
   return false;
 }
 
