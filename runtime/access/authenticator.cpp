@@ -20,6 +20,11 @@ GrantRef unrestricted() {
   return {std::shared_ptr<const Grant>{}, &grant};
 }
 
+/// Whether whose it is still is there.
+bool counts(const Grant& grant) {
+  return !grant.holds || grant.holds();
+}
+
 /// An answer that is called once: when the last copy goes uncalled, by a failure.
 class Once {
 public:
@@ -117,8 +122,7 @@ void Authenticator::resolve(const Principal& who, Done done) {
 bool Authenticator::is_fresh(const Principal& who) const {
   const auto& grant = who.grant();
   if (!grant || grant == unrestricted_) return grant != nullptr;
-  return grant->index == newest_index() && options_.now() < grant->until
-         && (!grant->holds || grant->holds());
+  return grant->index == newest_index() && options_.now() < grant->until && counts(*grant);
 }
 
 void Authenticator::note_refused(const Principal& who) {
@@ -153,14 +157,19 @@ NewestIndex Authenticator::newest() const {
 /// What is kept of a token, or found in this process.
 std::optional<Result<GrantRef>> Authenticator::known(const Key& key, std::string_view token) {
   const auto asked_at = newest();
+  const auto now = options_.now();
+  const bool has_tables = options_.lookup.index != nullptr;
+  if (has_tables)
+    if (auto recent = recent_.find(key, asked_at, now); recent && counts(*recent)) return recent;
   std::optional<GrantRef> kept;
   {
     auto& shard = shard_of(key);
     const std::lock_guard lock{shard.guard};
-    kept = shard.cache.find(key, asked_at, options_.now());
+    kept = shard.cache.find(key, asked_at, now);
   }
   if (kept && !*kept) return permission_denied();
-  if (kept && (!(*kept)->holds || (*kept)->holds())) return *kept;
+  if (kept && counts(**kept))
+    return has_tables ? recent_.keep(key, **kept, asked_at.of_known) : *kept;
   if (!options_.lookup.here) return {};
   auto found = options_.lookup.here(token);
   if (!found) return {};

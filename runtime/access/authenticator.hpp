@@ -40,6 +40,7 @@
 #include "runtime/access/credentials.hpp"
 #include "runtime/access/grant.hpp"
 #include "runtime/access/guess_limit.hpp"
+#include "runtime/access/recent_grants.hpp"
 
 namespace nomad::access {
 
@@ -163,6 +164,7 @@ private:
   std::atomic<std::size_t> waiting_{0};
   GuessLimit guesses_;
   std::vector<std::unique_ptr<Shard>> shards_;
+  RecentGrants recent_;  ///< Where this process has the tables that grants are read from.
 };
 
 }  // namespace nomad::access

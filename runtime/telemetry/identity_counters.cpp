@@ -9,8 +9,7 @@ constexpr std::chrono::seconds sweep_pause{10};
 }  // namespace
 
 Counter* IdentityCounters::find(std::string_view name, std::string_view identity, Time now) {
-  auto key = std::string{name}.append(" ").append(identity);
-  if (const auto known = series_.find(key); known != series_.end()) {
+  if (const auto known = series_.find(KeyView{name, identity}); known != series_.end()) {
     known->second.used = now;
     return known->second.counter.get();
   }
@@ -21,7 +20,8 @@ Counter* IdentityCounters::find(std::string_view name, std::string_view identity
   }
   if (series_.size() >= most_) return nullptr;
   auto counter = registry_->passing_counter(name, {{"identity", std::string{identity}}});
-  return series_.emplace(std::move(key), Series{std::move(counter), now})
+  return series_
+      .emplace(Key{std::string{name}, std::string{identity}}, Series{std::move(counter), now})
       .first->second.counter.get();
 }
 

@@ -39,13 +39,46 @@ private:
     Time used;
   };
 
+  struct Key {
+    std::string name;
+    std::string identity;
+  };
+
+  /// The same without copies.
+  struct KeyView {
+    std::string_view name;
+    std::string_view identity;
+
+    KeyView(std::string_view of_name, std::string_view of_identity)
+        : name{of_name}, identity{of_identity} {}
+
+    KeyView(const Key& key) : name{key.name}, identity{key.identity} {}
+  };
+
+  struct HashOfKey {
+    using is_transparent = void;
+
+    std::size_t operator()(KeyView key) const {
+      const std::hash<std::string_view> hash;
+      return hash(key.identity) * 31 + hash(key.name);
+    }
+  };
+
+  struct EqualKeys {
+    using is_transparent = void;
+
+    bool operator()(KeyView a, KeyView b) const {
+      return a.identity == b.identity && a.name == b.name;
+    }
+  };
+
   /// Null when there is no room.
   Counter* find(std::string_view name, std::string_view identity, Time now);
 
   const std::shared_ptr<Registry> registry_;
   const std::size_t most_;
   mutable std::mutex guard_;
-  std::unordered_map<std::string, Series> series_;  ///< By "<name> <identity>".
+  std::unordered_map<Key, Series, HashOfKey, EqualKeys> series_;
   Time next_sweep_{};
 };
 
