@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
+#include "cli/job/circumstances.hpp"
 #include "cli/job/job_file.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/diff.hpp"
@@ -106,7 +107,8 @@ std::string run_command(const Arguments& planned, std::int64_t index) {
   std::string out = fmt::format("{} job run -check-index {}", program_name(), index);
   for (const std::string& flag : planned.given()) {
     const std::string_view name = std::string_view{flag}.substr(0, flag.find('='));
-    if (name != "-diff" && name != "-verbose" && name != "-token") out += ' ' + shell_word(flag);
+    if (name != "-diff" && name != "-verbose" && name != "-token" && name != "-with")
+      out += ' ' + shell_word(flag);
   }
   const std::string& path = planned.positional().front();
   return fmt::format("{}{} {}", out, path.size() > 1 && path[0] == '-' ? " --" : "",
@@ -125,6 +127,10 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
       = parser.flag("policy-override", "Passes over soft-mandatory policies of admission.");
   auto& verbose = parser.flag(
       "verbose", "Shows added and deleted parts whole, and the nodes of new allocations.");
+  auto& with = parser.list(
+      "with",
+      "Plans as if this were so: \"drain NODE\", \"remove NODE\" or \"add 3 like NODE\"; can "
+      "be given several times.");
   constexpr int broken = 255;  // 1 says that there is something to do
   if (auto code = parser.parse(arguments)) return *code == 0 ? 0 : broken;
   if (parser.positional().size() != 1) {
@@ -143,9 +149,13 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   if (!api) return failed("Error", api.error());
   const auto id = file->text("ID");
   if (id.empty()) return failed("Error during plan", {Errc::invalid_argument, "Missing job ID"});
-  auto plan = api->put(
-      "/v1/job/" + segment(id) + "/plan",
-      boost::json::object{{"Job", file->job}, {"Diff", true}, {"PolicyOverride", policy_override}});
+  auto supposed = circumstances(*api, with);
+  if (!supposed) return failed("Error reading -with", supposed.error());
+  auto plan = api->put("/v1/job/" + segment(id) + "/plan",
+                       boost::json::object{{"Job", file->job},
+                                           {"Diff", true},
+                                           {"PolicyOverride", policy_override},
+                                           {"With", std::move(*supposed)}});
   if (!plan) return failed("Error during plan", plan.error());
   const auto view = plan->view();
   if (show_diff) std::cout << job_diff(view["Diff"], verbose);
@@ -153,7 +163,7 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   if (const auto warnings = view["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
   print_preemptions(view);
-  if (verbose) print_placements(view);
+  if (verbose || !with.empty()) print_placements(view);
   const auto index = view["JobModifyIndex"].number();
   std::cout << fmt::format("{}\nTo submit the job with version verification run:\n\n{}\n\n{}",
                            title(fmt::format("Job Modify Index: {}", index)),

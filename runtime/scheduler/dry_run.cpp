@@ -10,9 +10,6 @@
 namespace nomad::scheduler {
 namespace {
 
-/// A scheduler that never comes to an end is a fault; plans are all accepted here.
-constexpr int most_steps = 8;
-
 void fill_eval(schema::Evaluation::Builder eval,
                schema::Job::Reader job,
                std::string_view id,
@@ -54,6 +51,13 @@ public:
        std::uint64_t seed,
        std::string_view region)
       : store_{snapshot}, now_{now}, random_{seed}, region_{region} {}
+
+  Result<> suppose(std::span<const Circumstance> circumstances, const Object<schema::Job>& job) {
+    const JobName planned{view(job->getNamespace()), view(job->getId())};
+    result_.others
+        = NOMAD_TRY(scheduler::suppose(store_, circumstances, planned, now_, region_, random_));
+    return {};
+  }
 
   Result<> begin(const Object<schema::Job>& job, bool is_changed) {
     const auto before = store_.snapshot();
@@ -154,8 +158,10 @@ Result<DryRunUnderWay> DryRunUnderWay::begin(const state::Snapshot& snapshot,
                                              bool is_changed,
                                              std::int64_t now,
                                              std::uint64_t seed,
-                                             std::string_view region) {
+                                             std::string_view region,
+                                             std::span<const Circumstance> circumstances) {
   auto core = std::make_unique<Core>(snapshot, now, seed, region);
+  if (!circumstances.empty()) NOMAD_TRY(core->suppose(circumstances, job));
   NOMAD_TRY(core->begin(job, is_changed));
   return DryRunUnderWay{std::move(core)};
 }
@@ -177,8 +183,11 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
                        bool is_changed,
                        std::int64_t now,
                        std::uint64_t seed,
-                       std::string_view region) {
-  return NOMAD_TRY(DryRunUnderWay::begin(snapshot, job, is_changed, now, seed, region)).take();
+                       std::string_view region,
+                       std::span<const Circumstance> circumstances) {
+  return NOMAD_TRY(
+             DryRunUnderWay::begin(snapshot, job, is_changed, now, seed, region, circumstances))
+      .take();
 }
 
 }  // namespace nomad::scheduler

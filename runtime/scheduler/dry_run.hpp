@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/what_if.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::scheduler {
@@ -34,6 +37,7 @@ struct DryRun {
   std::vector<std::pair<std::string, Object<schema::AllocMetric>>> failed_groups;  ///< By group.
   /// What would follow: blocked evaluations, follow-ups, the next step of a rolling update.
   std::vector<Object<schema::Evaluation>> created_evals;
+  std::optional<OtherJobs> others;  ///< Where circumstances were supposed.
 };
 
 /// A dry run under way. One of a job whose type is a plugin's waits for the plugin's decisions;
@@ -43,13 +47,15 @@ public:
   /// Registers `job`, which is canonicalized and validated, on a private continuation of `snapshot`
   /// and schedules it there. `is_changed`: its specification differs from the stored one's; if it
   /// does not, the stored version is scheduled again. Errors are those of registration. Periodic
-  /// and parameterized jobs place nothing. `region` is the server's.
+  /// and parameterized jobs place nothing. `region` is the server's. `circumstances` are supposed
+  /// to have come about before, in this order; what is wrong with one is an error of `suppose`.
   static Result<DryRunUnderWay> begin(const state::Snapshot& snapshot,
                                       const Object<schema::Job>& job,
                                       bool is_changed,
                                       std::int64_t now,
                                       std::uint64_t seed,
-                                      std::string_view region = "global");
+                                      std::string_view region = "global",
+                                      std::span<const Circumstance> circumstances = {});
 
   DryRunUnderWay(DryRunUnderWay&&) noexcept;
   DryRunUnderWay& operator=(DryRunUnderWay&&) noexcept;
@@ -78,6 +84,7 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
                        bool is_changed,
                        std::int64_t now,
                        std::uint64_t seed,
-                       std::string_view region = "global");
+                       std::string_view region = "global",
+                       std::span<const Circumstance> circumstances = {});
 
 }  // namespace nomad::scheduler

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/roles/job_types.hpp"
 #include "actors/roles/service_providers.hpp"
@@ -80,6 +81,12 @@ Result<IncomingJob> take_job(const Call& call,
   }
   incoming.validation = jobspec::validate(job, rules);
   return incoming;
+}
+
+Outcome pass_on(Call& call, const std::string& region, const JobParts& parts, JobHandler handler) {
+  dispatch_to_region(std::move(call), region,
+                     [&parts, handler](Call here) { here.settle(handler(here, parts)); });
+  return later;
 }
 
 std::string region_of_job(const Call& call) {

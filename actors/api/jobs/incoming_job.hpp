@@ -41,6 +41,11 @@ Result<IncomingJob> take_job(const Call& call,
                              std::string_view id,
                              const JobTexts& texts);
 
+using JobHandler = Outcome (*)(Call& call, const JobParts& parts);
+
+/// Goes on with a job that is of another region than the request.
+Outcome pass_on(Call& call, const std::string& region, const JobParts& parts, JobHandler handler);
+
 /// The other region that the request's job is for; "": none, or the body is long.
 std::string region_of_job(const Call& call);
 

@@ -13,9 +13,11 @@ namespace nomad::api {
 // job_write_endpoint.cpp: what takes a job.
 Outcome register_job(Call& call, const JobParts& parts);
 Outcome deregister_job(Call& call);
-Outcome plan_job(Call& call, const JobParts& parts);
 Outcome parse_job(Call& call);
 Outcome validate_job(Call& call, const JobParts& parts);
+
+// job_plan_endpoint.cpp
+Outcome plan_job(Call& call, const JobParts& parts);
 
 // job_action_endpoint.cpp: what acts on a stored one.
 Outcome evaluate_job(Call& call);

@@ -256,6 +256,31 @@ TEST_CASE("write: a plan shows what would happen and why not") {
         == "400 Job must have a valid ID");
 }
 
+TEST_CASE("write: a plan supposes circumstances, and refuses what is none") {
+  ApiFixture fixture;
+  const auto plan = [&](const std::string& with) {
+    return fixture.refusal(
+        "PUT", "/v1/job/web/plan",
+        R"({"Job":{"ID":"web","Type":"batch","Datacenters":["dc1"],"TaskGroups":)" + group
+            + R"(},"With":)" + with + "}");
+  };
+  CHECK(plan(R"([{"Drain":"nobody"}])")
+        == "404 there is no node \"nobody\" to suppose anything of: node status lists those that "
+           "there are");
+  for (const auto* wrong :
+       {"[{}]", "[7]", R"([{"Drain":"a","Remove":"a"}])", R"([{"Add":1}])", R"([{"Like":"a"}])",
+        R"([{"Add":1001,"Like":"a"}])", R"([{"Add":1,"Drain":"a"}])"}) {
+    CAPTURE(wrong);
+    CHECK(plan(wrong).starts_with("400 each of With must be one of"));
+  }
+  CHECK(plan(R"([{"Add":-1,"Like":"a"}])").starts_with("400 json: cannot unmarshal"));
+  CHECK(plan(R"({"Drain":"a"})").starts_with("400 json: cannot unmarshal object"));
+  std::string many = R"([{"Drain":"a"})";
+  for (int i = 0; i < 100; ++i)
+    many += R"(,{"Drain":"a"})";
+  CHECK(plan(many + "]") == "400 a plan may suppose 100 circumstances, not 101");
+}
+
 TEST_CASE("write: job files are parsed and jobs validated") {
   ApiFixture fixture;
 

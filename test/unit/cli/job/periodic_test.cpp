@@ -106,6 +106,23 @@ TEST_CASE_FIXTURE(Planned, "a launch that never comes is shown as Nomad shows it
   }
 }
 
+TEST_CASE_FIXTURE(Planned, "job plan: what is supposed goes with it, and not into the command") {
+  answer("GET /v1/nodes", R"([{"ID":"11111111-aaaa","Name":"big"}])");
+  answer("PUT /v1/job/web/plan", R"({"JobModifyIndex":17,"FailedTGAllocs":null,"Placements":{"g":[)"
+                                 R"({"NodeID":"2222","NodeName":"big-like-1","Count":3}]}})");
+  CHECK(run(run_job_plan,
+            {"-var", "image=a", "-with", "remove 1111", "-with", "add 3 like big", file.string()})
+        == 0);
+  CHECK(written().find(R"("With":[{"Remove":"11111111-aaaa"},{"Add":3,"Like":"11111111-aaaa"}])")
+        != std::string::npos);
+  CHECK(out.find("big-like-1") != std::string::npos);
+  CHECK(out.find("-with") == std::string::npos);
+  CHECK(run(run_job_plan, {"-var", "image=a", "-with", "drain nobody", file.string()}) == 255);
+  CHECK(err
+        == "Error reading -with: No node has the name \"nobody\", or an id that begins so; see node "
+           "status\n");
+}
+
 TEST_CASE_FIXTURE(Parent, "job status: a job with parameters is launched by no clock") {
   CHECK(shown("").find("Previously Launched Jobs") != std::string::npos);
   CHECK(shown(R"(,"ParameterizedJob":{"Payload":"optional"})").find("Dispatched Jobs")
