@@ -29,19 +29,26 @@ export async function until(what, attempt, seconds = Number(process.env.UI_TEST_
 }
 
 export class Agent {
-  constructor(program, config = "") {
+  /** Without -dev it is what `config` says. */
+  constructor(program, config = "", words = ["-dev"]) {
     this.program = program;
+    this.words = words;
     this.dir = mkdtempSync(join(tmpdir(), "web-ui-"));
     this.extra = config;
     this.token = "";
   }
 
-  async start() {
+  /** The ports that it will have, for others that are to know them. */
+  async choosePorts() {
     this.port ??= await freePort();
     this.rpc ??= await freePort();
     this.serf ??= await freePort();
+  }
+
+  async start() {
+    await this.choosePorts();
     writeFileSync(join(this.dir, "agent.hcl"), `data_dir = "${this.dir}/data"\nports {\n  http = ${this.port}\n  rpc = ${this.rpc}\n  serf = ${this.serf}\n}\nlog_level = "INFO"\n${this.extra}\n`);
-    this.process = spawn(this.program, ["agent", "-dev", "-config", join(this.dir, "agent.hcl")], { env: { ...process.env, TMPDIR: this.dir }, stdio: ["ignore", "pipe", "pipe"] });
+    this.process = spawn(this.program, ["agent", ...this.words, "-config", join(this.dir, "agent.hcl")], { env: { ...process.env, TMPDIR: this.dir }, stdio: ["ignore", "pipe", "pipe"] });
     const log = createWriteStream(join(this.dir, "agent.log"), { flags: "a" });
     this.process.stdout.pipe(log);
     this.process.stderr.pipe(log);
@@ -75,7 +82,7 @@ export class Agent {
   }
 
   async stop(signal = "SIGINT") {
-    if (!this.process) return;
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
     this.process.kill(signal);
     const late = setTimeout(() => this.process.kill("SIGKILL"), 20_000);

@@ -243,6 +243,12 @@ async function rows(agent, page, check) {
     const then = page.getByRole("region", { name: "What would happen then" });
     await then.getByRole("heading", { name: `Without ${node.Name}` }).waitFor();
     await then.getByText(/would find no place/).first().waitFor();
+    await page.getByRole("combobox", { name: "With more clients like" }).selectOption(node.ID);
+    await page.getByRole("spinbutton", { name: "How many more" }).fill("2");
+    await page.getByRole("button", { name: "Plan that" }).click();
+    await then.getByRole("heading", { name: `Without ${node.Name}, with 2 more like ${node.Name}` }).waitFor();
+    await then.getByRole("row", { name: new RegExp(`${node.Name}-like-\\d`) }).first().waitFor();
+    await then.getByText("All allocations find a place.").waitFor();
     assert.equal((await agent.get("/v1/job/pair")).Version, 0, "nothing is changed by asking");
     clean(page);
   });

@@ -125,21 +125,28 @@ export function RunPage(): JSX.Element {
 function WhatIf({ job }: { job: Job }): JSX.Element {
   const nodes = useData<{ ID: string; Name: string; Status: string }[]>("/v1/nodes").value ?? [];
   const [without, setWithout] = useState("");
+  const [like, setLike] = useState("");
+  const [count, setCount] = useState("1");
   const [priority, setPriority] = useState(String(job.Priority));
   const [outcome, setOutcome] = useState<{ title: string; plan: Plan } | null>(null);
   const [wrong, setWrong] = useState("");
+  const choices: [string, string][] = [["", "none"], ...nodes.map((node): [string, string] => [node.ID, `${node.Name} ${node.ID.slice(0, 8)}`])];
+  const nameOf = (id: string): string => nodes.find((one) => one.ID === id)?.Name ?? shortId(id);
   const ask = async (): Promise<void> => {
     setWrong("");
     setOutcome(null);
-    const asked: Job & { Constraints?: object[] | null } = { ...job, Priority: Number(priority) || job.Priority };
-    const node = nodes.find((one) => one.ID === without);
-    if (node) asked.Constraints = [...(asked.Constraints ?? []), { LTarget: "${node.unique.id}", RTarget: node.ID, Operand: "!=" }];
-    const plan = await send<Plan>("PUT", `/v1/job/${word(job.ID)}/plan`, { namespace: job.Namespace }, { Job: asked, Diff: false });
-    setOutcome({ title: `${node ? `Without ${node.Name}` : "With all clients"}, priority ${asked.Priority}`, plan });
+    const asked: Job = { ...job, Priority: Number(priority) || job.Priority };
+    const more = Math.max(1, Number(count) || 1);
+    const circumstances = [...(without ? [{ Remove: without }] : []), ...(like ? [{ Add: more, Like: like }] : [])];
+    const plan = await send<Plan>("PUT", `/v1/job/${word(job.ID)}/plan`, { namespace: job.Namespace }, { Job: asked, Diff: false, With: circumstances });
+    const said = [without ? `without ${nameOf(without)}` : "", like ? `with ${more} more like ${nameOf(like)}` : ""].filter(Boolean).join(", ") || "with all clients";
+    setOutcome({ title: `${said[0]?.toUpperCase()}${said.slice(1)}, priority ${asked.Priority}`, plan });
   };
   return <details class="what-if"><summary>What if</summary>
     <div class="actions">
-      <Choice label="Without client" value={without} options={[["", "none"], ...nodes.map((node): [string, string] => [node.ID, `${node.Name} ${node.ID.slice(0, 8)}`])]} onChange={setWithout} />
+      <Choice label="Without client" value={without} options={choices} onChange={setWithout} />
+      <Choice label="With more clients like" value={like} options={choices} onChange={setLike} />
+      <label class="field">How many more<input type="number" min="1" max="1000" value={count} disabled={!like} onInput={(event) => setCount(event.currentTarget.value)} /></label>
       <label class="field">Priority<input type="number" min="1" max="100" value={priority} onInput={(event) => setPriority(event.currentTarget.value)} /></label>
       <ActionButton act={ask} failed={setWrong}>Plan that</ActionButton></div>
     {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
