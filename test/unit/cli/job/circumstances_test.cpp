@@ -22,7 +22,10 @@ TEST_CASE("circumstances: the three forms, and what is none") {
   for (const auto* text : {"", "drain", "drain a b", "add like a", "add 0 like a", "add 3x like a",
                            "add -1 like a", "add 3 unlike a", "add 99999999999999999999 like a"}) {
     CAPTURE(text);
-    CHECK(read_circumstance(text).error().what.find("\"add 3 like NODE\"") != std::string::npos);
+    CHECK(read_circumstance(text).error().what
+          == "\"" + std::string{text}
+                 + "\" is nothing that a plan can suppose: it is \"drain NODE\", \"remove NODE\" or "
+                   "\"add 3 like NODE\", with a node's name or the beginning of its id");
   }
 }
 
