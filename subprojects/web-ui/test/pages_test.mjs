@@ -260,6 +260,21 @@ async function rows(agent, page, check) {
     await heading(page, blocked.BlockedEval.slice(0, 8));
     clean(page);
   });
+  await check("pages: a task with a schedule is paused, runs by order and follows its schedule again", async () => {
+    await agent.run(`job "hours" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n        command = "/bin/sleep"\n        args    = ["3600"]\n      }\n      schedule {\n        cron {\n          start = "0 0 * * * *"\n          end = "59 23"\n          timezone = "UTC"\n        }\n      }\n    }\n  }\n}\n`);
+    const [one] = await until("hours is placed", async () => { const all = await agent.get("/v1/job/hours/allocations"); return all.length > 0 ? all : null; });
+    await page.goTo(`/ui/allocations/${one.ID}`);
+    const row = page.getByRole("table", { name: "Schedules" }).getByRole("row", { name: /^t / });
+    await row.getByRole("button", { name: "Pause: t" }).click();
+    await row.getByText("paused, by an order").waitFor();
+    assert.equal(await row.getByRole("button", { name: "Pause: t" }).count(), 0);
+    await row.getByRole("button", { name: "Run: t" }).click();
+    await row.getByText("runs, by an order").waitFor();
+    await row.getByRole("button", { name: "Follow the schedule: t" }).click();
+    await row.getByText("runs, by an order").waitFor({ state: "detached" });
+    await agent.send("DELETE", "/v1/job/hours?purge=true");
+    clean(page);
+  });
   await check("pages: a signal, and the allocation as the API has it", async () => {
     await page.goTo(`/ui/allocations/${alloc.ID}`);
     await page.getByRole("button", { name: "Signal" }).click();

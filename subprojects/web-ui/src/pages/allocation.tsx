@@ -19,6 +19,7 @@ import { Checks } from "./checks.tsx";
 import { FilesTab } from "./files.tsx";
 import { type Allocation, type TaskState } from "./job_types.ts";
 import { NotFound } from "./not_found.tsx";
+import { Schedules } from "./schedule.tsx";
 
 interface Usage {
   CpuStats: { Percent: number; TotalTicks: number } | null;
@@ -129,6 +130,7 @@ function Overview({ alloc }: { alloc: Allocation }): JSX.Element {
       ]} />
       {stats.error && isRunning ? <p class="faint">No figures of use: {stats.error.message}</p> : null}
     </section>
+    <Schedules alloc={alloc} />
     {isRunning ? <Checks alloc={alloc} /> : null}
     <History of={{ alloc_id: alloc.ID }} />
     {ports.length > 0 ? <section class="panel"><h2>Ports</h2><Table name="Ports" rows={ports} keyOf={(port) => port.Label} columns={[

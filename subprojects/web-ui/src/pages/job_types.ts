@@ -97,6 +97,12 @@ export interface TaskState {
   StartedAt: string | null;
   FinishedAt: string | null;
   Events: TaskEvent[] | null;
+  /** Of a task with a schedule; absent where it runs by that. */
+  Paused?: string;
+}
+
+export interface ScheduledTask extends Task {
+  Schedule: { Cron: { Start: string; End: string; Timezone: string } };
 }
 
 export interface AllocStub {
