@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/job/explained.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/terminal_text.hpp"
+#include "cli/why/findings.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -128,6 +130,11 @@ private:
       if (!blocked.empty())
         line(fmt::format("Evaluation \"{}\" waiting for additional capacity to place remainder",
                          shown(blocked)));
+      if (const auto why = placement_summary(api_, eval["JobID"].text()); !why.empty()) {
+        line(why);
+        line(fmt::format("Node by node, and what would help: {}",
+                         why::shell_command_in(api_.ns(), "job explain", {eval["JobID"].text()})));
+      }
       failed_placements_ = true;
     }
     if (!eval["NextEval"].text().empty() && eval["Wait"].number() > 0)

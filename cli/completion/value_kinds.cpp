@@ -75,6 +75,7 @@ constexpr auto words_of_commands = [] {
       {"node pool ", node_pools},
       {"node status", nodes, nodes, Repeats::yes},
       {"operator audit verify", files, files, Repeats::yes},
+      {"operator capacity", jobs},
       {"operator client-state", files},
       {"operator raft info", files},
       {"operator raft logs", files},
@@ -113,6 +114,7 @@ struct FlagValue {
 constexpr auto values_of_flags = [] {
   using enum ValueKind;
   return std::to_array<FlagValue>({
+      {"alloc", allocs},
       {"alloc-dir", files},
       {"auth-method", auth_methods},
       {"ca", files},
@@ -183,7 +185,8 @@ ValueKind kind_of_word(std::string_view command, const GivenWords& given) {
 
 ValueKind kind_of_flag(std::string_view command, std::string_view flag) {
   using enum ValueKind;
-  if (flag == "group" && !command.starts_with("job ")) return nothing;
+  if (flag == "group" && !command.starts_with("job ") && command != "operator capacity")
+    return nothing;
   if (flag == "task" && !command.starts_with("alloc ")) return nothing;
   const auto at = std::ranges::find(values_of_flags, flag, &FlagValue::flag);
   return at == values_of_flags.end() ? nothing : at->kind;

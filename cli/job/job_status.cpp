@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/api_command.hpp"
+#include "cli/job/explained.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
@@ -135,15 +136,19 @@ void print_evals(const View& evals, bool verbose) {
   print_section("Evaluations", table(rows));
 }
 
-void print_placement_failure(const View& evals) {
+void print_placement_failure(Api& api, const View& job, const View& evals) {
   View latest;
   for (const auto& eval : evals.items())
     if (eval["CreateIndex"].number() > latest["CreateIndex"].number()) latest = eval;
   if (latest["Status"].text() != "blocked") return;
   for (const auto& eval : evals.items())
     if (eval["BlockedEval"].text() == latest["ID"].text()
-        && !eval["FailedTGAllocs"].members().empty())
-      return print_section("Placement Failure", placement_failures(eval["FailedTGAllocs"], ""));
+        && !eval["FailedTGAllocs"].members().empty()) {
+      auto text = placement_failures(eval["FailedTGAllocs"], "");
+      if (const auto why = placement_summary(api, job["ID"].text()); !why.empty())
+        text += (text.ends_with('\n') ? "" : "\n") + why;
+      return print_section("Placement Failure", text);
+    }
 }
 
 Result<int> show_job(Api& api, const JobStatusFlags& flags, const std::string& id) {
@@ -158,7 +163,7 @@ Result<int> show_job(Api& api, const JobStatusFlags& flags, const std::string& i
   print_summary(summary.view());
   auto evals = NOMAD_TRY(api.get(path + "/evaluations").within("Error querying job evaluations"));
   if (flags.evals || flags.verbose) print_evals(evals.view(), flags.verbose);
-  print_placement_failure(evals.view());
+  print_placement_failure(api, job->view(), evals.view());
   auto deployment = api.get(path + "/deployment");
   if (!deployment) return fail("Error querying latest job deployment", deployment.error());
   if (!deployment->view().is_null())

@@ -50,13 +50,6 @@ TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<Alloc
   return tainted;
 }
 
-bool may_preempt(std::string_view type, schema::PreemptionConfig::Reader config) {
-  if (type == "service") return config.getServiceSchedulerEnabled();
-  if (type == "batch") return config.getBatchSchedulerEnabled();
-  if (type == "system") return config.getSystemSchedulerEnabled();
-  return config.getSysBatchSchedulerEnabled();
-}
-
 }  // namespace
 
 NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job) {

@@ -1,13 +1,15 @@
 // scheduler_bench: what the schedulers cost, each with verification and apply, without disk.
 //
-//   scheduler_bench [alike|classes|large [number]]…      all three without arguments
+//   scheduler_bench [alike|classes|large|explain [number]]…      all without arguments
 //
 //   alike    one job of 5,000 tasks (or `number`) and 500 of one task on one node and on 5,000
 //   equal
 //            ones, and an evaluation that changes nothing;
 //   classes  jobs of one task and of 100 on 1,000, 10,000 and 50,000 nodes (or `number`) of 100
 //            classes: what an evaluation takes, and what a placement does;
-//   large    one job of 50,000 tasks (or `number`) on 5,000 nodes.
+//   large    one job of 50,000 tasks (or `number`) on 5,000 nodes;
+//   explain  why a job of which one more is wanted is placed nowhere, or where, on 10,000 nodes (or
+//            `number`) of 100 classes, and of as many classes as nodes under 10,000 constraints.
 //
 // Times are processor time of this thread, so that what else the machine does is not in them.
 #include <algorithm>
@@ -21,6 +23,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/explain/explain.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/plan/plan_check.hpp"
 #include "runtime/scheduler/plan/plan_command.hpp"
@@ -302,6 +305,75 @@ void run_large(std::int64_t count) {
   world.report("  of these", placed, "placements");
 }
 
+/// Asks so often, checks each answer by `is_done`, and prints what one took.
+template <class IsDone>
+void time_explain(World& world, const char* what, IsDone is_done) {
+  std::vector<double> took;
+  for (int i = 0; i < 20; ++i) {
+    const auto snapshot = world.store.snapshot();
+    const auto start = cpu_seconds();
+    const auto answer = explain::explain(snapshot, {.ns = "default", .job_id = "web", .now = 1});
+    took.push_back(1e3 * (cpu_seconds() - start));
+    require(answer && is_done(answer->groups.at(0)), what);
+  }
+  std::printf("  %-52s p50 %7.2f ms, p99 %7.2f ms\n", what, percentile(took, 0.5),
+              percentile(took, 0.99));
+  std::fflush(stdout);
+}
+
+void ask_for(World& world, std::int64_t memory_mb, const JobShape& shape, unsigned constraints) {
+  Draft<schema::Job> job;
+  auto group = test::fill_job(*job, {.id = "web", .cpu = 100, .memory_mb = memory_mb});
+  if (shape.constrained) World::constrain(*job);
+  if (shape.spread) World::spread(group);
+  if (shape.port) group.initNetworks(1)[0].initDynamicPorts(1)[0].setLabel("http");
+  if (constraints > 0) {
+    auto list = job->initConstraints(constraints);
+    for (unsigned i = 0; i < constraints; ++i) {
+      list[i].setLTarget("${meta.rack}");
+      list[i].setOperand("!=");
+      list[i].setRTarget(text("none-" + std::to_string(i)));
+    }
+  }
+  world.apply(
+      [&](schema::Command::Builder command) { command.initJobRegister().setJob(job.reader()); });
+}
+
+void run_explain(std::size_t nodes) {
+  World world;
+  for (std::size_t i = 0; i < nodes; ++i)
+    world.add_node(20'000, 1'000 + static_cast<std::int64_t>(i % 1'000), 500'000,
+                   static_cast<unsigned>(i % 100));
+  world.process(world.add_job("filler", static_cast<std::int64_t>(nodes / 2), {.memory_mb = 100}));
+  std::printf("explain on %zu nodes\n", nodes);
+  const auto is_whole = [nodes](const explain::GroupAnswer& group) {
+    auto refused = group.other_nodes;
+    for (const auto& one : group.refused)
+      refused += one.count;
+    return group.looked_at == nodes && group.fitting + refused == nodes;
+  };
+  ask_for(world, 5'000, {.constrained = true}, 0);
+  time_explain(world, "nothing fits", [&](const explain::GroupAnswer& group) {
+    return is_whole(group) && group.fitting == 0 && !group.suggestions.empty();
+  });
+  ask_for(world, 200, {.constrained = true}, 0);
+  time_explain(world, "most fit and are ranked", [&](const explain::GroupAnswer& group) {
+    return is_whole(group) && group.fitting > nodes / 2 && group.best.at(0).rank == 1;
+  });
+  ask_for(world, 200, {.port = true, .constrained = true, .spread = true}, 0);
+  time_explain(world, "the same with a port, a spread and an affinity",
+               [&](const explain::GroupAnswer& group) {
+                 return is_whole(group) && group.fitting > nodes / 2;
+               });
+  World apart;
+  for (std::size_t i = 0; i < nodes; ++i)
+    apart.add_node(20'000, 1'000, 500'000, static_cast<unsigned>(i));
+  ask_for(apart, 200, {}, 10'000);
+  time_explain(
+      apart, "each node of a class of its own, 10,000 constraints",
+      [&](const explain::GroupAnswer& group) { return is_whole(group) && group.fitting == nodes; });
+}
+
 bool is(std::string_view name, const char* argument) {
   return name == argument;
 }
@@ -328,6 +400,7 @@ int main(int argc, char** argv) {
         if (only == 0 || only == nodes) run_classes(nodes);
     }
     if (all || is("large", argv[at])) run_large(static_cast<std::int64_t>(number(at, 50'000)));
+    if (all || is("explain", argv[at])) run_explain(number(at, 10'000));
   }
   return 0;
 }

@@ -398,6 +398,8 @@ void add_job_routes(Routes& routes, JobParts parts) {
        read("/services", job_services),
        read("/submission", job_submission),
        read("/actions", job_actions),
+       read("/explain", explain_job),
+       read("/capacity", job_capacity),
        {"/action", {{Methods::any, Capability::none, with_client(run_action), Where::agent}}},
        {"/tag",
         {{Methods::write, Capability::submit_job, tag_version},

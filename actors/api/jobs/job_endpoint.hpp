@@ -38,6 +38,10 @@ Outcome untag_version(Call& call);
 // job_statuses_endpoint.cpp
 Outcome job_statuses(Call& call);
 
+// job_explain_endpoint.cpp
+Outcome explain_job(Call& call);
+Outcome job_capacity(Call& call);
+
 /// The list of all jobs, or of those that `wanted` likes.
 Result<Read> job_list(const ReadOptions& options,
                       bool with_meta,

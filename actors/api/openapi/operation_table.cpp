@@ -67,6 +67,8 @@ constexpr Row all_rows[] = {
     {"PUT /v1/job/*/tag", "", any_object, any_object},
     {"DELETE /v1/job/*/tag", "", any_object},
     {"GET /v1/job/*/actions", "", any_list},
+    {"GET /v1/job/*/explain", "group node alloc", any_object},
+    {"GET /v1/job/*/capacity", "group", any_object},
     {"ANY /v1/job/*/action", "action allocID group task tty ws_handshake", any},
     {"GET /v1/job/*/deployments", "all", list_of<schema::Deployment>, {}, paged},
     {"GET /v1/job/*/deployment", "all", any},

@@ -35,10 +35,17 @@ public:
   /// The namespace's quota has no room: `exceeded` as QuotaExhausted shows it.
   void quota_exhausted(std::vector<std::string> exceeded) { quota_ = std::move(exceeded); }
 
+  const std::vector<std::string>& quota_exhausted() const { return quota_; }
+
   bool has_quota_exhausted() const { return !quota_.empty(); }
 
   /// The node has no room: `dimension` as DimensionExhausted shows it.
   void exhausted(std::string_view node_class, std::string_view dimension);
+
+  /// One of those that were `exhausted`; empty if none was.
+  std::string_view exhausted_dimension() const {
+    return dimension_exhausted_.empty() ? std::string_view{} : dimension_exhausted_.begin()->first;
+  }
 
   void scored(std::string_view node_id, const Score& score);
 

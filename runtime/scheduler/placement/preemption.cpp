@@ -65,22 +65,6 @@ Preempted pruned(Preempted chosen, const Distance& distance, const Enough& suffi
   return kept;
 }
 
-bool holds_port(AllocView alloc, const HostPort& wanted) {
-  const auto resources = alloc.resources();
-  for (const auto port : resources.getShared().getPorts())
-    if (port.getValue() == wanted.value && view(port.getHostIp()) == wanted.ip) return true;
-  for (const auto entry : resources.getTasks()) {
-    for (const auto network : entry.getValue().getNetworks()) {
-      if (view(network.getIp()) != wanted.ip) continue;
-      for (const auto port : network.getReservedPorts())
-        if (port.getValue() == wanted.value) return true;
-      for (const auto port : network.getDynamicPorts())
-        if (port.getValue() == wanted.value) return true;
-    }
-  }
-  return false;
-}
-
 bool holds_one_of(AllocView alloc, const std::vector<HostPort>& ports) {
   return std::ranges::any_of(ports, [&](const HostPort& port) { return holds_port(alloc, port); });
 }
@@ -129,6 +113,22 @@ std::int64_t worth(const Preempted& rows) {
 }
 
 }  // namespace
+
+bool holds_port(AllocView alloc, const HostPort& wanted) {
+  const auto resources = alloc.resources();
+  for (const auto port : resources.getShared().getPorts())
+    if (port.getValue() == wanted.value && view(port.getHostIp()) == wanted.ip) return true;
+  for (const auto entry : resources.getTasks()) {
+    for (const auto network : entry.getValue().getNetworks()) {
+      if (view(network.getIp()) != wanted.ip) continue;
+      for (const auto port : network.getReservedPorts())
+        if (port.getValue() == wanted.value) return true;
+      for (const auto port : network.getDynamicPorts())
+        if (port.getValue() == wanted.value) return true;
+    }
+  }
+  return false;
+}
 
 Preemptor::Preemptor(schema::Job::Reader job,
                      const std::vector<state::AllocRef>& on_node,

@@ -27,6 +27,9 @@ using PreemptionCounts = std::map<std::tuple<std::string, std::string, std::stri
 
 using Preempted = std::vector<state::AllocRef>;
 
+/// Whether the allocation was given the port.
+bool holds_port(AllocView alloc, const HostPort& wanted);
+
 class Preemptor {
 public:
   /// `on_node` are the allocations that hold resources of the node in the plan in progress. Keeps

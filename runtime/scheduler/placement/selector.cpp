@@ -175,6 +175,16 @@ Selector::GroupState& Selector::state_of(const GroupSpec& group) {
   return state;
 }
 
+state::Demand Selector::demand_on(const GroupSpec& group, const Capacity& capacity) {
+  if (const auto& known = state_of(group).demand) return *known;
+  Selection given;
+  for (const auto& task : group.tasks) {
+    const auto cpu = task.cores > 0 ? capacity.shares_of_cores(task.cores) : task.cpu;
+    given.tasks.push_back({&task, cpu, {}, {}, {}});
+  }
+  return demand_of(group, given);
+}
+
 void Selector::set_nodes(std::vector<const Object<schema::Node>*> nodes) {
   nodes_ = std::move(nodes);
   next_node_ = 0;
@@ -271,11 +281,20 @@ std::optional<Selection> Selector::select_on(const Object<schema::Node>& node,
                                              const GroupSpec& group,
                                              const SelectRequest& request,
                                              MetricBuilder& metrics) {
+  const auto reader = *node;
+  const auto& here = proposal_.job_usage(view(reader.getId()));
+  if (!feasibility_.check(group, reader, request.alloc_name, distinct_counts(group), here, metrics))
+    return std::nullopt;
+  return fit_on(node, group, request, metrics);
+}
+
+std::optional<Selection> Selector::fit_on(const Object<schema::Node>& node,
+                                          const GroupSpec& group,
+                                          const SelectRequest& request,
+                                          MetricBuilder& metrics) {
   auto& known = state_of(group);
   const auto reader = *node;
   const auto& here = proposal_.job_usage(view(reader.getId()));
-  if (!feasibility_.check(group, reader, request.alloc_name, known.distinct, here, metrics))
-    return std::nullopt;
   Room room{proposal_.node(node), proposal_};
   if (request.may_preempt) room.allow_preemption(job_.reader());
   auto selection = fit(group, known, room, metrics);

@@ -84,6 +84,23 @@ public:
                                      const SelectRequest& request,
                                      MetricBuilder& metrics);
 
+  /// The same of a node that is known to be feasible: only its room is judged.
+  std::optional<Selection> fit_on(const Object<schema::Node>& node,
+                                  const GroupSpec& group,
+                                  const SelectRequest& request,
+                                  MetricBuilder& metrics);
+
+  /// Whether the quota has no room for what the group takes on any node.
+  bool is_over_quota(const GroupSpec& group, MetricBuilder& metrics);
+
+  /// What the group takes of a node of that capacity, in which it gets the cores that it asks for.
+  state::Demand demand_on(const GroupSpec& group, const Capacity& capacity);
+
+  /// How many there are by the group's `distinct_properties`, in their order.
+  const std::vector<PropertyCounts>& distinct_counts(const GroupSpec& group) {
+    return state_of(group).distinct;
+  }
+
   /// A staged change of an allocation of the job, for what counts over several nodes.
   void count_change(schema::Node::Reader node, std::string_view group, int by);
 
@@ -99,8 +116,6 @@ private:
   GroupState& state_of(const GroupSpec& group);
   class Room;
 
-  /// Whether the quota has no room for what the group takes on any node.
-  bool is_over_quota(const GroupSpec& group, MetricBuilder& metrics);
   std::optional<Selection> select_once(const GroupSpec& group,
                                        const SelectRequest& request,
                                        MetricBuilder& metrics);

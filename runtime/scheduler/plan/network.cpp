@@ -169,7 +169,7 @@ std::vector<HostPort> NodeNetwork::static_ports(schema::NetworkResource::Reader 
   for (const auto port : ask.getReservedPorts()) {
     if (port.getIgnoreCollision()) continue;
     const auto found = addresses(alias_of(port, node));
-    if (found) ports.push_back({(*found)->front(), port.getValue()});
+    if (found) ports.push_back({(*found)->front(), port.getValue(), view(port.getLabel())});
   }
   return ports;
 }

@@ -39,6 +39,7 @@ struct AssignedNetwork {
 struct HostPort {
   std::string_view ip;
   std::int32_t value = 0;
+  std::string_view label = {};  ///< As the job calls it, where a job asks for it.
 };
 
 /// Mbit/s that allocations were given, by network device: of job files from before Nomad 0.12.

@@ -4,6 +4,13 @@
 
 namespace nomad::scheduler {
 
+bool may_preempt(std::string_view type, schema::PreemptionConfig::Reader config) {
+  if (type == "service") return config.getServiceSchedulerEnabled();
+  if (type == "batch") return config.getBatchSchedulerEnabled();
+  if (type == "system") return config.getSystemSchedulerEnabled();
+  return config.getSysBatchSchedulerEnabled();
+}
+
 PlacementRules placement_rules(const state::Snapshot& state, std::string_view node_pool) {
   const auto cluster = state.scheduler_configuration();
   PlacementRules rules{view(cluster->getSchedulerAlgorithm()) == "spread",

@@ -173,6 +173,10 @@ async function rows(agent, browser, check, alloc, node) {
     await heading(page, "Why");
     const row = page.getByRole("table", { name: "Nodes" }).getByRole("row").nth(1);
     await row.getByText(/meta\.rack.*r9/).waitFor();
+    const folded = page.getByRole("table", { name: "Nodes that do not fit" }).getByRole("row").nth(1);
+    await folded.getByText(/constraint \$\{meta\.rack\} = r9/).waitFor();
+    await page.getByRole("list", { name: "One more would fit with any of these" }).getByText(/without the constraint/).waitFor();
+    await page.getByRole("list", { name: "Waits" }).getByText(/is blocked/).waitFor();
     clean(page);
   });
   await check("job: stop and start", async () => {

@@ -107,6 +107,8 @@ TEST_CASE("monitor: failed placements are listed and end with 2") {
       "BlockedEval":"b1","FailedTGAllocs":{"app":{"NodesEvaluated":1,"NodesExhausted":1,
       "DimensionExhausted":{"cpu":1}}}})"});
   agent.answer("/v1/evaluation/e1/allocations", {"[]"});
+  agent.answer("/v1/job/web/explain", {R"({"Summary":"Group \"app\": none of 1 node fits",
+      "Groups":[{"Queued":1}]})"});
   auto api = agent.api();
   const Capture capture;
 
@@ -117,7 +119,9 @@ TEST_CASE("monitor: failed placements are listed and end with 2") {
         != text.npos);
   CHECK(text.find("Task Group \"app\" (failed to place 1 allocation):\n") != text.npos);
   CHECK(text.find("* Dimension \"cpu\" exhausted on 1 nodes\n") != text.npos);
-  CHECK(text.find("Evaluation \"b1\" waiting for additional capacity to place remainder\n")
+  CHECK(text.find("Evaluation \"b1\" waiting for additional capacity to place remainder\n"
+                  "    TIME: Group \"app\": none of 1 node fits\n"
+                  "    TIME: Node by node, and what would help: nomadctl job explain web\n")
         != text.npos);
 }
 

@@ -9,6 +9,7 @@ import { jobLink, link, place } from "../shell/router.ts";
 import { word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { reasonsOf, type Allocation, type Evaluation, type Group, type Job, type Metrics, type Task } from "./job_types.ts";
+import { ExplainedPanel } from "./explained.tsx";
 import { NotFound } from "./not_found.tsx";
 
 /** A client with what it has for tasks. */
@@ -78,6 +79,7 @@ export function WhyPage(): JSX.Element {
     {isAlloc ? <Panel data={alloc} needs="read-job in its namespace">{() => null}</Panel> : <Panel data={evaluation} needs="read-job in its namespace">{() => null}</Panel>}
     {failed.length > 1 && subject ? <Choice label="Group" value={subject.group} options={failed} onChange={setWanted} /> : null}
     {subject ? <Summary {...subject} /> : null}
+    {subject?.group ? <ExplainedPanel job={subject.job} ns={subject.ns} group={subject.group} alloc={isAlloc ? id : undefined} /> : null}
     <Panel title="Nodes, as they are now" data={nodes} needs="node read">{(all) => subject ? <NodeTable subject={subject} job={job.value} nodes={all} /> : null}</Panel>
   </>;
 }

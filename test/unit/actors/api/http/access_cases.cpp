@@ -64,8 +64,9 @@ Cases job_cases() {
     cases.emplace(fmt::format("{} /v1/job/*/tag", method),
                   Case{"/v1/job/bbb-web/versions/golden/tag" + b, "{}"});
   cases.emplace("GET /v1/job/*/logs", Case{"/v1/job/bbb-web/logs" + b});
-  for (const auto* suffix : {"/allocations", "/evaluations", "/summary", "/versions",
-                             "/deployments", "/deployment", "/scale", "/services", "/actions", ""})
+  for (const auto* suffix :
+       {"/allocations", "/evaluations", "/summary", "/versions", "/deployments", "/deployment",
+        "/scale", "/services", "/actions", "/explain", "/capacity", ""})
     cases.emplace(fmt::format("GET /v1/job/*{}", suffix),
                   Case{fmt::format("/v1/job/bbb-web{}{}", suffix, b)});
   for (const auto* suffix : {"/evaluate", "/periodic/force", "/dispatch", "/revert", "/stable"})

@@ -26,7 +26,9 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/job/*/services", "read-job"},
     {"GET /v1/job/*/submission", "read-job"},
     {"GET /v1/job/*/actions", "read-job"},
-    {"ANY /v1/job/*/action", ""},  // by its first message: exec_test.cpp
+    {"GET /v1/job/*/capacity", "read-job"},
+    {"GET /v1/job/*/explain", "read-job"},  // nodes with node:read alone: job_explain_test.cpp
+    {"ANY /v1/job/*/action", ""},           // by its first message: exec_test.cpp
     {"PUT /v1/job/*/tag", "submit-job"},
     {"DELETE /v1/job/*/tag", "submit-job"},
     {"GET /v1/job/*/logs", "read-fs|read-logs"},
