@@ -76,7 +76,7 @@ Verdict NodeJudge::judge(const Object<schema::Node>& node, bool whole, std::uint
   judge_own(reader, verdict.against, work);
   const bool is_feasible = verdict.against.empty();
   if (is_feasible && place(node, verdict)) {
-    verdict.amounts = amounts_on(ground_.proposal().node(node));
+    verdict.amounts = amounts_on(*verdict.selection->node);
     return verdict;
   }
   if (!is_feasible && !whole) {
@@ -165,7 +165,7 @@ void NodeJudge::judge_networks_and_volumes(schema::Node::Reader node, Reasons& o
 bool NodeJudge::place(const Object<schema::Node>& node, Verdict& out) {
   SelectRequest request;
   request.alloc_name = alloc_name_;
-  metrics_ = {};
+  if (!metrics_.exhausted_dimension().empty()) metrics_ = {};
   out.selection = ground_.selector().fit_on(node, group_, request, metrics_);
   if (out.selection || !ground_.options().preemption) return out.fits();
   request.may_preempt = true;

@@ -93,7 +93,7 @@ private:
   std::unordered_map<std::string_view, bool> datacenters_;  ///< Whether the job names them.
   std::vector<std::string> network_texts_;
   std::vector<std::uint32_t> numbers_;  ///< Kept for its room.
-  MetricBuilder metrics_;               ///< Of the node in question.
+  MetricBuilder metrics_;  ///< Its exhausted dimension is that of the last refused node.
 };
 
 /// The healthy instances on the node that suit the request.

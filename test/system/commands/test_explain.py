@@ -129,6 +129,16 @@ class ExplainTest(harness.AgentTest):
         self.wait_until_running("late")
         self.agent.run("job", "stop", "-detach", "-purge", "late", check=True)
 
+    def test_how_many_more_fit(self):
+        self.run_file("counted", job("counted", memory(300)))
+        self.wait_until_running("counted")
+        told = json.loads(self.agent.run("operator", "capacity", "-json", "counted", check=True).stdout)["Groups"][0]
+        self.assertEqual((1, 1, 1), (told["Live"], told["Nodes"], len(told["Largest"])))
+        shown = self.agent.run("operator", "capacity", "-verbose", "counted", check=True).stdout
+        self.assertRegex(shown, rf"(?m)^g +1 +{told['More']} .* (memory|cpu|disk) \(1\)$")
+        self.assertIn(self.node["Name"], shown)
+        self.agent.run("job", "stop", "-detach", "-purge", "counted", check=True)
+
     def test_what_is_not_there(self):
         self.run_file("here", job("here", memory(10)))
         for arguments, said in ((("nowhere",), "nowhere"), (("-group=x", "here"), 'group "x" not found'),
