@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/api/http/answer.hpp"
-#include "actors/api/http/shown_path.hpp"
+#include "actors/api/http/path_secrets.hpp"
 #include "runtime/access/policy/policy.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/cluster/acl/held_token.hpp"
@@ -95,7 +95,9 @@ AuditedCall::AuditedCall(std::shared_ptr<Auditor> auditor,
 void AuditedCall::knows(const access::Principal& who, const std::shared_ptr<state::Store>& store) {
   who_ = who;
   base_.auth = auth_of(who, store);
-  mistaken_ = secret_in_path(base_.request.endpoint, store);
+  mistaken_ = secrets_in(base_.request.endpoint, store);
+  for (auto& secret : secrets_in(base_.request.ns, store))
+    mistaken_.push_back(std::move(secret));
   base_.request.remote = who.caller().remote;
 }
 
@@ -111,7 +113,8 @@ audit::Event AuditedCall::event_of(audit::Stage stage) const {
 void AuditedCall::tell(audit::Event event, AuditFeed::Done done) const {
   if (!auditor_->wants(event.stage, event.request.endpoint, event.request.operation))
     return done(Result<>{});
-  audit::redact(event, mistaken_.reveal());
+  for (const auto& secret : mistaken_)
+    audit::redact(event, secret.reveal());
   if (who_ && who_->caller().token) audit::redact(event, who_->caller().token->secret.reveal());
   auditor_->write(audit::to_text(event), std::move(done));
 }

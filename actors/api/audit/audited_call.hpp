@@ -74,8 +74,8 @@ private:
       = std::make_shared<access::JudgementRecord>();
   audit::Event base_;  ///< What is the same in all lines.
   std::optional<access::Principal> who_;
-  SecretText mistaken_;  ///< The secret of a token that was named by it in the path; or empty.
-  unsigned status_ = 0;  ///< 0: nothing was answered yet.
+  std::vector<SecretText> mistaken_;  ///< Secrets that stand in the request for other things.
+  unsigned status_ = 0;               ///< 0: nothing was answered yet.
   std::string error_;
   bool is_received_ = false;
   bool awaits_session_ = false;

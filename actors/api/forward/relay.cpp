@@ -10,8 +10,8 @@
 #include "actors/api/forward/leader_watch.hpp"
 #include "actors/api/forward/relay_input.hpp"
 #include "actors/api/forward/repeats.hpp"
+#include "actors/api/http/path_secrets.hpp"
 #include "actors/api/http/rights_watch.hpp"
-#include "actors/api/http/shown_path.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/error_status.hpp"
@@ -327,16 +327,12 @@ private:
     return GivenUp{goes_on, std::exchange(cancel_, nullptr)};
   }
 
-  std::string path_for_logs() const {
-    return shown_path(call_.request().path, context_->state.store);
-  }
-
   /// Somebody else leads by now, and nothing of an answer has come.
   void leader_lost(unsigned number) {
     const auto given_up = give_up(number, Delivery::maybe);
     if (!given_up) return;
     log::debug("http", "the leader was lost while a request was with it",
-               {{"method", call_.request().method}, {"path", path_for_logs()}});
+               {{"method", call_.request().method}, {"route", route_of(call_)}});
     if (given_up->goes_on)
       look();
     else
@@ -368,7 +364,7 @@ private:
       return;
     }
     log::debug("http", "a request could not be passed on",
-               {{"method", call_.request().method}, {"path", path_for_logs()}, {"error", error}});
+               {{"method", call_.request().method}, {"route", route_of(call_)}, {"error", error}});
     // What keeps agents from each other is no concern of the caller, but for a node that is away.
     if (given_up->goes_on)
       later({error.code == Errc::not_found ? error.code : Errc::unavailable, error.what});
@@ -385,7 +381,7 @@ private:
     const auto cancel = std::exchange(cancel_, nullptr);
     if (before == Phase::over) return;
     log::debug("http", "the answer of a request that was passed on breaks off",
-               {{"method", call_.request().method}, {"path", path_for_logs()}, {"error", why}});
+               {{"method", call_.request().method}, {"route", route_of(call_)}, {"error", why}});
     if (before == Phase::streaming)
       body_stream_.abort();
     else if (before == Phase::tunneling)

@@ -84,7 +84,7 @@ void serve(const SharedRef& shared,
   }
   if (for_this_node && !is_about_node(request.path)) {
     log::warn("rpc", "refused a request that is not about this node",
-              {{"peer", caller.describe()}, {"path", request.path}});
+              {{"peer", caller.describe()}, {"method", request.method}});
     return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
   }
   request.remote = caller.remote;

@@ -162,6 +162,14 @@ class CanaryTest(unittest.TestCase):
         self.agent.get(f"/v1/acl/token/{token}")
         self.agent.request("DELETE", f"/v1/acl/token/{token}")
         self.agent.get("/v1/acl/token/" + token, headers={"X-Nomad-Token": token})
+        # For any other id, in paths and queries that may exist or not.
+        newest = self.ask("PUT", "/v1/acl/token/onetime", token=token).json["OneTimeToken"]["OneTimeSecretID"]
+        self.secrets["newest one-time token"] = newest
+        for secret in (token, newest):
+            for path in ("acl/token/onetime/", "acl/token/onetime/exchange/", "acl/policy/", "job/", "node/", "var/", "nothing/",
+                         "allocation/", "client/fs/ls/", "client/allocation/", "search?prefix=", "jobs?prefix=", "jobs?namespace="):
+                self.agent.request("DELETE", f"/v1/{path}{secret}", headers={"X-Nomad-Token": self.secrets["wrong token"]})
+                self.agent.get(f"/v1/{path}{secret}")
         # By command: in words of the command line, and by the environment.
         self.agent.run("acl", "token", "self", f"-token={token}")
         self.agent.run("var", "get", "-namespace=none", "app/db", token=token)
@@ -195,6 +203,7 @@ class CanaryTest(unittest.TestCase):
         alloc = self.agent.wait_for_allocs("open", "running")[0]["ID"]
         with open(f"{self.agent.data_dir}/alloc/{alloc}/task/secrets/nomad_token") as f:
             self.secrets["identity"] = f.read()
+        self.agent.get(f"/v1/job/{self.secrets['identity']}/plan")
         fetched = harness.shell_job("fetched", "true", kind="batch")
         task = fetched["TaskGroups"][0]["Tasks"][0]
         task["Artifacts"] = [{"GetterSource": "http://127.0.0.1:1/x",
