@@ -1,7 +1,10 @@
 // /v1/acl/bootstrap, /v1/acl/tokens, …/token, …/token/<accessor>, …/token/self and
 // …/token/onetime. A token's secret is shown where it is made, to its holder and to who manages;
-// it is drawn and sealed here, and opened here when it is read. Tests: acl_test, acl_secrets_test.
+// it is drawn and sealed here, and opened here when it is read. Tests: acl_test, acl_secrets_test,
+// own_token_test.
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 
 #include "actors/api/acl/acl_token.hpp"
@@ -147,10 +150,23 @@ Outcome after_token(Call& call, const SecretText& secret, std::function<Outcome(
   return after_secret(call, secret, is_one, std::move(then));
 }
 
+/// When a token ends by itself; the end of time if it does not, or is none. Nobody who waits for
+/// news of it waits longer.
+std::chrono::steady_clock::time_point end_of(const TokenRef& token) {
+  using Clock = std::chrono::steady_clock;
+  if (!token || token->getExpirationTime() == 0) return Clock::time_point::max();
+  const auto left = token->getExpirationTime() - unix_now();
+  constexpr std::int64_t far = std::int64_t{1} << 61;  // some 70 years: it can be added
+  return left > far ? Clock::time_point::max()
+                    : Clock::now() + std::chrono::nanoseconds{std::max<std::int64_t>(left, 0)};
+}
+
 Outcome read_token_of(Call& call, const SecretText& secret) {
   call.asking.who = access::Authenticator::with_token(call.asking.who, "");
-  return read_state(call, [secret](const ReadOptions&) -> Result<Read> {
-    const auto hash = access::secret_hash(secret.reveal());
+  const auto hash = access::secret_hash(secret.reveal());
+  const auto& store = call.context->state.store;
+  const auto end = end_of(store ? cluster::token_of_secret(store->snapshot(), hash) : TokenRef{});
+  return read_state(call, [secret, hash, end](const ReadOptions&) -> Result<Read> {
     auto read = read_row<state::Table::acl_tokens>(
         "", "ACL token",
         [hash](const View& snapshot) -> Result<TokenRef> { return snapshot.acl_token_of(hash); },
@@ -160,6 +176,8 @@ Outcome read_token_of(Call& call, const SecretText& secret) {
               secret.reveal());
         });
     read.watch = {state::watch_prefix(state::Table::acl_tokens, "")};
+    read.is_over = [hash](const View& snapshot) { return !snapshot.acl_token_of(hash); };
+    read.no_later_than = end;
     return read;
   });
 }

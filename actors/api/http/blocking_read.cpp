@@ -28,8 +28,9 @@ public:
         read_{std::move(read)} {
     if (min_index_ != 0) {
       const auto extra = static_cast<std::uint64_t>(options.wait.count()) / wait_jitter;
-      end_ = Clock::now() + options.wait
-             + std::chrono::nanoseconds{context_->random_below(extra + 1)};
+      end_ = std::min(read_.no_later_than,
+                      Clock::now() + options.wait
+                          + std::chrono::nanoseconds{context_->random_below(extra + 1)});
     }
   }
 
@@ -151,7 +152,9 @@ private:
   }
 
   bool is_new_enough(const state::Snapshot& snapshot) {
-    return min_index_ == 0 || seen(snapshot, read_.index) > min_index_ || Clock::now() >= end_;
+    if (min_index_ == 0 || seen(snapshot, read_.index) > min_index_ || Clock::now() >= end_)
+      return true;
+    return read_.is_over && seen(snapshot, read_.is_over);
   }
 
   /// Must happen before the snapshot is taken, or a change in between would be missed.

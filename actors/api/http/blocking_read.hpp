@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -50,6 +51,14 @@ struct Read {
 
   /// The index of what is asked for; cheap. Becomes X-Nomad-Index.
   std::function<std::uint64_t(const View&)> index;
+
+  /// Whether nothing is left to wait for, so that it is answered at once; empty: something always
+  /// is. Of what ends by itself `no_later_than` says when.
+  std::function<bool(const View&)> is_over = nullptr;
+
+  /// When it is answered at the latest, whatever its client would wait for.
+  std::chrono::steady_clock::time_point no_later_than
+      = std::chrono::steady_clock::time_point::max();
 
   /// The answer but for its index headers.
   std::function<Answer(const View&)> answer = nullptr;
