@@ -7,7 +7,7 @@ namespace nomad::access {
 namespace {
 
 /// In the order of the capabilities, without `none`.
-constexpr std::array<std::string_view, 43> words{
+constexpr std::array<std::string_view, 44> words{
     "list-jobs",
     "parse-job",
     "read-job",
@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, 43> words{
     "node-pool-read",
     "node-pool-write",
     "node-pool-delete",
+    "node-pool-use",
     "host-volume-mount-readonly",
     "host-volume-mount-readwrite",
     "plugin-list",

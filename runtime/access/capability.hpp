@@ -43,6 +43,7 @@ enum class Capability : std::uint8_t {
   node_pool_read,
   node_pool_write,
   node_pool_delete,
+  node_pool_use,  ///< To run jobs there: of everybody whom no rule for the pool denies.
   host_volume_mount_readonly,
   host_volume_mount_readwrite,
   plugin_list,

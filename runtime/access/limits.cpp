@@ -37,7 +37,7 @@ Result<> Limits::add(std::string_view word) {
     node_ = word.substr(of_node.size());
   } else {
     const auto known = capability_of(word);
-    if (!known || *known == any_in_namespace)
+    if (!known || *known == any_in_namespace || *known == node_pool_use)
       return Error{Errc::invalid_argument, "\"" + std::string{word} + "\" is no capability"};
     capabilities_ |= bit(*known);
     if (*known == read_job) capabilities_ |= bit(read_services);
@@ -60,7 +60,7 @@ bool Limits::has(Capability capability) const {
 }
 
 bool Limits::allow(Capability needed, const Target& target) const {
-  if (needed == none) return true;
+  if (needed == none || needed == node_pool_use) return true;
   if (needed == node_read && !node_.empty() && target.node == node_) return true;
   if (!is_namespaced(needed)) return has(needed);
   if (!namespaces_.empty() && std::ranges::find(namespaces_, target.ns) == namespaces_.end())

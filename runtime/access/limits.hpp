@@ -6,7 +6,8 @@
 // As words: the names of capabilities ("submit-job", as in Nomad's policies; for nodes, agents,
 // pools and operators "node-read", "operator-write", …; "management" is everything),
 // "namespace:<name>" for each namespace that those of namespaces are for (none: all of them), and
-// "node:<id>" for the node that may be read with no capability at all.
+// "node:<id>" for the node that may be read with no capability at all. Pools to run jobs in are not
+// limited: what takes them away are rules (PolicyRights).
 //
 // Pure; thread-safe.
 #pragma once

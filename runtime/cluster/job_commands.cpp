@@ -243,6 +243,7 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
   if (!job) return job_not_found();
   if (job->hasPeriodic()) return refused("can't evaluate periodic job");
   if (is_parameterized(*job)) return refused("can't evaluate parameterized job");
+  NOMAD_TRY(authorize_pool(asking.who, *job));
   const auto eval = eval_for_job(*job, EvalTrigger::JOB_REGISTER, seed);
   Decision decision{.allowed = allowed,
                     .eval_id = copy(eval->getId()),
@@ -413,6 +414,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
   if (!is_parameterized(*parent))
     return refused("Specified job \"" + request.job_id + "\" is not a parameterized job");
   if (parent->getStop()) return refused("Specified job \"" + request.job_id + "\" is stopped");
+  NOMAD_TRY(authorize_pool(asking.who, *parent));
   NOMAD_TRY(check_dispatch(*parent, request));
   if (!request.idempotency_token.empty())
     if (const auto known
@@ -459,6 +461,7 @@ Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
   const auto parent = snapshot.job(ns, job_id);
   if (!parent) return job_not_found();
   if (!parent->hasPeriodic()) return refused("can't force launch non-periodic job");
+  NOMAD_TRY(authorize_pool(asking.who, *parent));
   if (!is_periodic_active(*parent))
     return refused(
         fmt::format("force launch for job \"{0}\" failed: "

@@ -34,7 +34,15 @@ Result<> authorize_mount(const Principal& who, Group group, schema::VolumeMount:
 
 }  // namespace
 
+Result<> authorize_pool(const Principal& who, schema::Job::Reader job) {
+  const auto named = view(job.getNodePool());
+  const auto pool = named.empty() ? std::string_view{"default"} : named;
+  NOMAD_TRY(authorize(who, Capability::node_pool_use, {.node_pool = pool}));
+  return {};
+}
+
 Result<> authorize_contents(const Principal& who, schema::Job::Reader job) {
+  NOMAD_TRY(authorize_pool(who, job));
   const auto ns = view(job.getNamespace());
   for (const auto group : job.getTaskGroups()) {
     for (const auto entry : group.getVolumes())

@@ -1,5 +1,6 @@
 // Which rights a job's contents need of whoever submits it, besides that of submitting jobs: the
-// volumes of nodes that it mounts, and what of CSI it is or uses. Pure.
+// node pool that it runs in, the volumes of nodes that it mounts, and what of CSI it is or uses.
+// Pure.
 #pragma once
 
 #include "runtime/access/authorize.hpp"
@@ -7,6 +8,11 @@
 
 namespace nomad::cluster {
 
+/// Its node pool alone: also where what is stored already is planned, scaled, dispatched, launched
+/// or evaluated by hand.
+Result<> authorize_pool(const access::Principal& who, schema::Job::Reader job);
+
+/// All of them; where a version is made of what somebody brings.
 Result<> authorize_contents(const access::Principal& who, schema::Job::Reader job);
 
 }  // namespace nomad::cluster

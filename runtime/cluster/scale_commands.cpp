@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/job_rights.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -87,6 +88,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
   Draft<schema::Command> draft;
   auto command = draft->initJobScale();
   if (request.count) {
+    NOMAD_TRY(authorize_pool(asking.who, *job));
     decision = NOMAD_TRY(rescaled(snapshot, allowed, job, *group, *request.count, max_count, seed));
     command.setRegistration(decision.command->getJobRegister());
     auto registration = command.getRegistration();

@@ -21,8 +21,8 @@ inline access::RightsRef rights_in_a(bool reads_variables) {
         using access::Capability;
         if (needed == Capability::variables_read && !reads_variables) return false;
         if (access::is_namespaced(needed)) return target.ns == "a";
-        return needed == Capability::node_read || needed == Capability::node_pool_read
-               || needed == Capability::agent_read;
+        return needed == Capability::node_read || needed == Capability::node_pool_use
+               || needed == Capability::node_pool_read || needed == Capability::agent_read;
       });
 }
 

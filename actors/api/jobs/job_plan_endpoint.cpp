@@ -14,6 +14,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/cluster/admission/admission.hpp"
 #include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/job_rights.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/jobspec/schema.hpp"
@@ -274,6 +275,7 @@ Outcome plan_here(Call& call, const JobParts& parts) {
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
   const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
   const auto job = freeze_job(incoming.draft, call.asking.who);
+  NOMAD_TRY(cluster::authorize_pool(call.asking.who, *job));
   const auto& store = call.context->state.store;
   if (!store) return no_leader();
   const auto state = store->snapshot();

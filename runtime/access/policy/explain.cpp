@@ -43,6 +43,8 @@ public:
       out_.reason = is_allowed_ ? "everyone may do that" : "it takes a management token";
     else if (question_.of == Of::level)
       explain_level();
+    else if (question_.of == Of::pool_use)
+      explain_pool_use();
     else if (question_.is_any)
       explain_any();
     else
@@ -152,6 +154,23 @@ private:
     for (const auto* entries : {&table().names(), &table().patterns()})
       for (const auto& entry : *entries)
         if (gives(entry.effective())) add_deciding(entry);
+  }
+
+  // -- pools that jobs run in
+
+  void explain_pool_use() {
+    const auto name = name_of(question_.scope, question_.key);
+    const auto* const denying = rights_.denying_pool(question_.key.name);
+    const auto* const own = rights_.entry_for(question_.scope, question_.key);
+    if (denying == nullptr)
+      out_.reason = is_allowed_ ? "no rule denies " + name : "there is no " + name;
+    else if (denying == own)
+      out_.reason = rule_for(question_.scope, denying->key) + " denies";
+    else
+      out_.reason = name + " has the nodes of every pool, and "
+                    + rule_for(question_.scope, denying->key) + " denies";
+    if (const auto* const shown = denying != nullptr ? denying : own; shown != nullptr)
+      add_deciding(*shown);
   }
 
   // -- levels

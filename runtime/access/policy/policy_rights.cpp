@@ -40,6 +40,17 @@ RuleQuestion of_table(RuleScope scope, RuleKey key, Capability needed) {
   return question;
 }
 
+/// Whether anything can be called that (see RuleTable).
+bool is_name(std::string_view name) {
+  return !name.empty() && name.find('\0') == std::string_view::npos;
+}
+
+RuleQuestion of_pool_use(std::string_view pool) {
+  RuleQuestion question{.of = RuleQuestion::Of::pool_use, .scope = RuleScope::node_pools};
+  question.key = {pool, {}};
+  return question;
+}
+
 RuleQuestion of_level(std::size_t block, AccessLevel at_least) {
   RuleQuestion question{.of = RuleQuestion::Of::level};
   question.block = block;
@@ -88,6 +99,8 @@ RuleQuestion question_of(Capability needed, const Target& target) {
     case node_pool_write:
     case node_pool_delete:
       return of_table(RuleScope::node_pools, {target.node_pool, {}}, needed);
+    case node_pool_use:
+      return of_pool_use(target.node_pool);
     case host_volume_mount_readonly:
     case host_volume_mount_readwrite:
       return of_table(RuleScope::host_volumes, {target.host_volume, {}}, needed);
@@ -166,6 +179,19 @@ bool PolicyRights::is_own_variable(const RuleKey& key) const {
   return rest.empty();
 }
 
+const RuleTable::Entry* PolicyRights::denying_pool(std::string_view pool) const {
+  constexpr std::string_view pool_of_all = "all";
+  const auto& pools = table(RuleScope::node_pools);
+  if (pool != pool_of_all) {
+    const auto* const entry = entry_for(RuleScope::node_pools, {pool, {}});
+    return entry != nullptr && entry->is_denied() ? entry : nullptr;
+  }
+  for (const auto* entries : {&pools.names(), &pools.patterns()})
+    for (const auto& entry : *entries)
+      if (entry.is_denied()) return &entry;
+  return nullptr;
+}
+
 const RuleTable::Entry* PolicyRights::entry_for(RuleScope scope, const RuleKey& key) const {
   const auto& entries = table(scope);
   if (const auto* const found = entries.exact(key)) return found;
@@ -196,6 +222,8 @@ bool PolicyRights::decide(Capability needed, const Target& target) const {
     }
     case RuleQuestion::Of::services:
       return allows_services(question);
+    case RuleQuestion::Of::pool_use:
+      return is_name(question.key.name) && denying_pool(question.key.name) == nullptr;
     case RuleQuestion::Of::level:
       return level(question.block) != AccessLevel::deny
              && level(question.block) >= question.at_least;

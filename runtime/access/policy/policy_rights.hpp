@@ -5,6 +5,9 @@
 // besides what is its own: it lists and reads its variables unless a rule names their path, and the
 // services of its namespace unless the rule for that denies.
 //
+// Jobs may run in every node pool but those that a rule denies, as RuleTable chooses it. The pool
+// "all" has the nodes of every other one, so that it is denied as soon as any pool is.
+//
 // A namespace or node pool "*" is that of a question about any of them, of which each that is found
 // is judged anew. Only what lists or reads may ask so; all else asks of one that is named so.
 //
@@ -54,7 +57,7 @@ inline constexpr std::array<LevelBlock, level_block_count> level_blocks{{
 
 /// What a capability is looked up by.
 struct RuleQuestion {
-  enum class Of : std::uint8_t { nothing, table, level, services };
+  enum class Of : std::uint8_t { nothing, table, level, services, pool_use };
 
   Of of = Of::nothing;
   RuleScope scope = RuleScope::namespaces;    ///< The table.
@@ -83,6 +86,9 @@ public:
 
   /// Whether it is one of the workload's own variables, which it reads with no rule.
   bool is_own_variable(const RuleKey& key) const;
+
+  /// The entry that keeps jobs out of that node pool; null: none does.
+  const RuleTable::Entry* denying_pool(std::string_view pool) const;
 
   /// The entry that is for the key; null where there is none, or the workload needs none.
   const RuleTable::Entry* entry_for(RuleScope scope, const RuleKey& key) const;

@@ -29,11 +29,12 @@ TEST_CASE("limits: nothing is left but what a word gives, and what everyone may 
   for (int number = 0; number <= static_cast<int>(last_capability); ++number) {
     const auto needed = static_cast<Capability>(number);
     CAPTURE(number);
-    CHECK(Limits{}.allow(needed, {.ns = "default"}) == (needed == Capability::none));
+    const bool is_for_all = needed == Capability::none || needed == Capability::node_pool_use;
+    CHECK(Limits{}.allow(needed, {.ns = "default"}) == is_for_all);
     CHECK(limits_of("management").allow(needed, {.ns = "default"}));
     CHECK(limits_of("read-job").allow(needed, {.ns = "default"})
-          == (needed == Capability::none || needed == Capability::read_job
-              || needed == Capability::read_services || needed == Capability::any_in_namespace));
+          == (is_for_all || needed == Capability::read_job || needed == Capability::read_services
+              || needed == Capability::any_in_namespace));
   }
 }
 
@@ -59,6 +60,7 @@ TEST_CASE("limits: the own node may be read, and no other one") {
 
 TEST_CASE("limits: words that are none are named") {
   CHECK(Limits::read("read-job submit-jobs").error().what == "\"submit-jobs\" is no capability");
+  CHECK(Limits::read("node-pool-use").error().what == "\"node-pool-use\" is no capability");
   CHECK(limits_of(" node:n1  read-job ").text() == " node:n1  read-job ");
 }
 

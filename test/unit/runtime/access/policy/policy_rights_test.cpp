@@ -21,10 +21,12 @@ constexpr Target everything_named{.ns = "default",
                                   .host_volume = "data",
                                   .plugin = "ebs"};
 
+/// But for running jobs in pools, which all may where nothing denies it.
 CapabilitySet allowed_set(const Rights& rights, const Target& target = everything_named) {
   CapabilitySet out = 0;
   for (int number = 0; number < capability_count; ++number)
-    if (rights.allow(static_cast<Capability>(number), target))
+    if (static_cast<Capability>(number) != node_pool_use
+        && rights.allow(static_cast<Capability>(number), target))
       out |= bit(static_cast<Capability>(number));
   return out;
 }
@@ -49,7 +51,8 @@ node { policy = "write" }
 operator { policy = "write" }
 quota { policy = "write" }
 plugin { policy = "read" })"});
-  const auto every = (CapabilitySet{1} << static_cast<unsigned>(capability_count)) - 1;
+  const auto every
+      = ((CapabilitySet{1} << static_cast<unsigned>(capability_count)) - 1) & ~bit(node_pool_use);
   CHECK(allowed_set(*all) == (every & ~bit(management)));
   CHECK(allowed_set(*Rights::everything()) == every);
 }
@@ -283,4 +286,53 @@ host_volume "*" { policy = "write" })"});
   CHECK(allowed_set(*rights, {.node_pool = "a\0b"sv, .host_volume = "a\0b"sv}) == set_of());
   const auto why = explain(*rights, read_job, {.ns = "prod\0web"sv});
   CHECK_FALSE(why.is_allowed);
+}
+
+TEST_CASE("policy rights: jobs may run in every pool but those that a rule denies") {
+  const auto may_use = [](const std::vector<std::string>& policies, std::string_view pool) {
+    return rights_from(policies)->allow(node_pool_use, {.node_pool = pool});
+  };
+  const std::string submits = "namespace \"default\" { policy = \"write\" }";
+  const std::string denies = "node_pool \"gpu\" { policy = \"deny\" }";
+  const std::string reads = "node_pool \"gpu\" { policy = \"read\" }";
+  CHECK(may_use({submits}, "gpu"));
+  CHECK(may_use({submits, reads}, "gpu"));
+  CHECK_FALSE(may_use({submits, denies}, "gpu"));
+  CHECK_FALSE(may_use({reads, denies}, "gpu"));
+  CHECK_FALSE(may_use({"node_pool \"gpu\" { capabilities = [\"deny\"] }"}, "gpu"));
+  CHECK(may_use({submits, denies}, "default"));
+  CHECK_FALSE(may_use({submits}, ""));
+  CHECK_FALSE(may_use({submits}, std::string_view{"gpu\0x", 5}));
+
+  const std::string others = "node_pool \"*\" { policy = \"deny\" }";
+  CHECK_FALSE(may_use({others}, "default"));
+  CHECK(may_use({others, reads}, "gpu"));
+}
+
+TEST_CASE("policy rights: the pool of all nodes is denied as soon as any pool is") {
+  const auto may_use_all = [](const std::vector<std::string>& policies) {
+    return rights_from(policies)->allow(node_pool_use, {.node_pool = "all"});
+  };
+  CHECK(may_use_all({}));
+  CHECK(may_use_all({"node_pool \"*\" { policy = \"write\" }"}));
+  CHECK_FALSE(may_use_all({"node_pool \"all\" { policy = \"deny\" }"}));
+  CHECK_FALSE(may_use_all({"node_pool \"gpu\" { policy = \"deny\" }"}));
+  CHECK_FALSE(may_use_all(
+      {"node_pool \"g*\" { policy = \"deny\" }", "node_pool \"all\" { policy = \"write\" }"}));
+}
+
+TEST_CASE("policy rights: why a pool may be used or not names the rule") {
+  const auto why = [](const std::vector<std::string>& policies, std::string_view pool) {
+    const auto told = explain(*rights_from(policies), node_pool_use, {.node_pool = pool});
+    return told.reason + (told.deciding.empty() ? "" : " | " + told.deciding.front().rule);
+  };
+  const std::string denies = "node_pool \"gpu\" { policy = \"deny\" }";
+  CHECK(why({denies}, "default") == "no rule denies node pool \"default\"");
+  CHECK(why({denies}, "gpu")
+        == "the rule for node pool \"gpu\" denies | node_pool \"gpu\" { policy = \"deny\" }");
+  CHECK(why({denies}, "all")
+        == "node pool \"all\" has the nodes of every pool, and the rule for node pool \"gpu\" "
+           "denies | node_pool \"gpu\" { policy = \"deny\" }");
+  CHECK(why({"node_pool \"all\" { policy = \"deny\" }"}, "all")
+        == "the rule for node pool \"all\" denies | node_pool \"all\" { policy = \"deny\" }");
 }
