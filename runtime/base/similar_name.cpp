@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "runtime/base/utf8.hpp"
@@ -12,23 +13,31 @@ namespace {
 constexpr std::size_t close_enough = 2;
 constexpr std::size_t max_name = 64;  // longer names are compared by nobody
 
-/// Edits (insert, delete, replace a character) that lead from `from` to `to`.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
+enum class Swaps : std::uint8_t { as_two_edits, as_one_edit };
+
+/// Edits (insert, delete, replace a character, or swap two neighbours) that lead from `from` to
+/// `to`; each part of the text is edited once.
+std::size_t edit_distance(std::string_view from, std::string_view to, Swaps swaps) {
+  using Row = std::array<std::size_t, max_name + 1>;
   const std::u32string a = code_points(from);
   const std::u32string b = code_points(to);
-  std::array<std::size_t, max_name + 1> row{};
+  Row before_last{};
+  Row last{};
   for (std::size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
+    last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    Row row{i};
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, last[j] + 1, row[j - 1] + 1});
+      if (swaps == Swaps::as_one_edit && i > 1 && j > 1 && a[i - 1] == b[j - 2]
+          && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
+    before_last = last;
+    last = row;
   }
-  return row[b.size()];
+  return last[b.size()];
 }
 
 /// The nearest within so many edits.
@@ -40,7 +49,7 @@ std::string_view closest(std::string_view given,
   if (given.size() > max_name) return {};
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > max_name) continue;
-    const std::size_t distance = edit_distance(given, candidate);
+    const std::size_t distance = edit_distance(given, candidate, Swaps::as_one_edit);
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -55,7 +64,8 @@ std::string_view name_suggestion(std::string_view given,
                                  const std::vector<std::string_view>& candidates) {
   if (given.size() > max_name) return {};
   for (const std::string_view candidate : candidates)
-    if (candidate.size() <= max_name && edit_distance(given, candidate) <= close_enough)
+    if (candidate.size() <= max_name
+        && edit_distance(given, candidate, Swaps::as_two_edits) <= close_enough)
       return candidate;
   return {};
 }

@@ -11,7 +11,8 @@ namespace nomad {
 std::string_view name_suggestion(std::string_view given,
                                  const std::vector<std::string_view>& candidates);
 
-/// The nearest of `candidates` within two edits of `given`; empty when none is.
+/// The nearest of `candidates` within two edits of `given`; empty when none is. That two neighbours
+/// are swapped is one edit here, as it is one slip of whoever types.
 std::string_view closest_name(std::string_view given,
                               const std::vector<std::string_view>& candidates);
 

@@ -17,5 +17,9 @@ TEST_CASE("similar_name: the first within two edits, and the nearest") {
   CHECK(closest_word("abcde", {"abcxy"}) == "abcxy");
   CHECK(closest_word("ab", {"ax"}).empty());
   CHECK(closest_word("", {"a"}).empty());
+  CHECK(closest_word("wbe", {"web"}) == "web");  // a swap is one edit
+  CHECK(closest_name("bacd", {"axcd", "abcd"}) == "abcd");
+  CHECK(closest_name("badc", {"abcd"}) == "abcd");
+  CHECK(name_suggestion("badc", {"abcd"}).empty());
   CHECK(name_suggestion(std::string(1000, 'a'), {"a"}).empty());
 }

@@ -80,9 +80,11 @@ TEST_CASE("policy: an error says where, and what may have been meant") {
   CHECK(error_of("namespace \"a\" {\n  capabilities = [\"read-job\", \"sbmit-job\"]\n}")
         == "Invalid namespace capability 'sbmit-job' in namespace \"a\" (line 2, column 31). Did you "
            "mean \"submit-job\"?");
-  CHECK(error_of("agent { policy = \"raed\" }")
-        == "Invalid agent policy: \"raed\" (line 1, column 18): it must be one of deny, read, write, "
+  CHECK(error_of("agent { policy = \"raxd\" }")
+        == "Invalid agent policy: \"raxd\" (line 1, column 18): it must be one of deny, read, write, "
            "scale");
+  CHECK(error_of("agent { policy = \"raed\" }")  // a swap is one slip
+        == "Invalid agent policy: \"raed\" (line 1, column 18). Did you mean \"read\"?");
   CHECK(error_of("node_pool \"p\" { policy = \"wrte\" }")
         == "Invalid node pool policy 'wrte' for 'p' (line 1, column 26). Did you mean \"write\"?");
   CHECK(error_of("\nnamesapce \"a\" { policy = \"read\" }")
@@ -92,8 +94,8 @@ TEST_CASE("policy: an error says where, and what may have been meant") {
         == "Failed to parse ACL Policy: At 2:12: expected a value");
   CHECK(error_of("{\"agent\": {\"policy\": \"read\"}, }")
             .starts_with("Failed to parse ACL Policy: At 1:29: Trailing comma in object"));
-  CHECK(error_of("namespace \"a\" { variables { path \"x\" { capabilities = [\"raed\"] } } }")
-        == "Invalid variable capability 'raed' in namespace a (line 1, column 56): it must be one of "
+  CHECK(error_of("namespace \"a\" { variables { path \"x\" { capabilities = [\"raxd\"] } } }")
+        == "Invalid variable capability 'raxd' in namespace a (line 1, column 56): it must be one of "
            "deny, list, read, write, destroy");
 }
 
@@ -112,8 +114,8 @@ TEST_CASE("policy: repeated blocks are united as those of two policies are") {
   }
   CHECK(level_of_node("node { policy = \"write\" } node { policy = \"read\" } node {}") == "write");
   CHECK(level_of_node("node { policy = \"scale\" } node { policy = \"read\" }") == "read");
-  CHECK(error_of("node { policy = \"raed\" } node { policy = \"read\" }")
-        == "Invalid node policy: \"raed\" (line 1, column 17): it must be one of deny, read, write, "
+  CHECK(error_of("node { policy = \"raxd\" } node { policy = \"read\" }")
+        == "Invalid node policy: \"raxd\" (line 1, column 17): it must be one of deny, read, write, "
            "scale");
 }
 
@@ -182,11 +184,11 @@ TEST_CASE("policy: what an older release took is read when it is stored") {
     REQUIRE(stored.has_value());
     CHECK(shown(**stored) == shown(*read_policy(sample.text, PolicyText::written).value()));
   }
-  CHECK(read_policy("agent { policy = \"raed\" } agent { policy = \"read\" }").has_value());
-  CHECK(read_policy("agent { policy = [\"raed\"] policy = \"read\" }").has_value());
+  CHECK(read_policy("agent { policy = \"raxd\" } agent { policy = \"read\" }").has_value());
+  CHECK(read_policy("agent { policy = [\"raxd\"] policy = \"read\" }").has_value());
   CHECK(read_policy("namespace \"a\" { capabilities = \"x\" capabilities = [] }").has_value());
-  CHECK_FALSE(read_policy("agent { policy = \"raed\" }").has_value());
-  CHECK_FALSE(read_policy("agent { policy = \"read\" policy = [\"raed\"] }").has_value());
+  CHECK_FALSE(read_policy("agent { policy = \"raxd\" }").has_value());
+  CHECK_FALSE(read_policy("agent { policy = \"read\" policy = [\"raxd\"] }").has_value());
 }
 
 TEST_CASE("policy: blocks have names, and names that look like values have quotes") {
