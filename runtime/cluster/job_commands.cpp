@@ -129,20 +129,41 @@ Decision evaluated_anew(const access::Allowed& allowed,
   return decision;
 }
 
+/// The job, whose tasks have the resources of the stored ones of the same group and name.
+Object<schema::Job> with_stored_resources(const Object<schema::Job>& job,
+                                          schema::Job::Reader stored) {
+  std::map<std::pair<std::string_view, std::string_view>, schema::Resources::Reader> known;
+  for (const auto group : stored.getTaskGroups())
+    for (const auto task : group.getTasks())
+      if (task.hasResources())
+        known.emplace(std::pair{view(group.getName()), view(task.getName())}, task.getResources());
+  Draft<schema::Job> draft{job};
+  for (auto group : draft->getTaskGroups())
+    for (auto task : group.getTasks())
+      if (const auto found = known.find({view(group.getName()), view(task.getName())});
+          found != known.end())
+        task.setResources(found->second);
+  return draft.freeze();
+}
+
 }  // namespace
 
 Result<Decision> decide_register(const state::Snapshot& snapshot,
                                  const access::Asking& asking,
                                  const RegisterRequest& request,
                                  const EvalSeed& seed) {
-  const auto job = *request.job;
-  const auto allowed = NOMAD_TRY(access::authorize(asking, {view(job.getNamespace())}));
+  const auto ns = view(request.job->getNamespace());
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
+  const auto stored = snapshot.job(ns, view(request.job->getId()));
+  const auto kept = request.preserve_resources && stored
+                        ? with_stored_resources(request.job, *stored)
+                        : request.job;
+  const auto job = *kept;
   NOMAD_TRY(authorize_contents(asking.who, job));
   NOMAD_TRY(check_registration_open(snapshot, asking.who));
   auto warnings = NOMAD_TRY(
       judge_submission(snapshot, asking.who, job,
                        {.overrides = request.policy_override, .read = request.read_admission}));
-  const auto stored = snapshot.job(view(job.getNamespace()), view(job.getId()));
   if (stored) NOMAD_TRY(check_update(*stored, job));
   // A condition that does not hold of this snapshot is for the log to refuse.
   const bool is_held = !request.enforce_index
@@ -428,6 +449,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
                                 short_id(make_uuid(*seed.random))));
   child->setDispatched(true);
   child->setDispatchIdempotencyToken(text(request.idempotency_token));
+  if (request.priority != 0) child->setPriority(request.priority);
   if (!request.payload.empty())
     child->setPayload(capnp::Data::Reader{
         reinterpret_cast<const unsigned char*>(request.payload.data()), request.payload.size()});

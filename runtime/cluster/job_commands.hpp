@@ -41,6 +41,7 @@ struct RegisterRequest {
   bool enforce_index = false;
   std::uint64_t job_modify_index = 0;
   bool preserve_counts = false;
+  bool preserve_resources = false;  ///< Tasks that the stored job has, too, keep theirs.
   std::int64_t eval_priority = 0;
   bool policy_override = false;       ///< As SubmissionOptions has it (admission.hpp).
   ReadAdmission read_admission = {};  ///< The same.
@@ -96,6 +97,7 @@ struct DispatchRequest {
   std::vector<std::pair<std::string, std::string>> meta;
   std::string idempotency_token;
   std::string id_prefix;
+  std::int64_t priority = 0;  ///< Of the child; 0: the parent's.
 };
 
 Result<Decision> decide_dispatch(const state::Snapshot& snapshot,

@@ -65,7 +65,7 @@ Result<bool> read_evaluate(const Call& call) {
   return force;
 }
 
-Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
+Result<cluster::DispatchRequest> read_dispatch(const Call& call, std::int64_t max_priority) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "JobDispatchRequest"};
   const auto id = fields.text("JobID");
@@ -75,9 +75,13 @@ Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
   request.job_id = call.rest;
   request.idempotency_token = call.request().parameter_or_empty("idempotency_token");
   request.id_prefix = fields.text("IdPrefixTemplate");
+  request.priority = fields.integer("Priority");
   const auto* meta = fields.object("Meta");
   NOMAD_TRY(fields.check());
   if (!id.empty() && id != call.rest) return bad_request("Job ID does not match");
+  if (request.priority < 0 || request.priority > max_priority)
+    return bad_request(
+        fmt::format("job priority must be between [{}, {}]", jobspec::min_priority, max_priority));
   if (!payload) return payload.error();
   request.payload = std::move(*payload);
   if (meta != nullptr) {
@@ -211,8 +215,8 @@ Outcome set_job_stability(Call& call) {
       index_answer<Decision>);
 }
 
-Outcome dispatch_job(Call& call) {
-  const auto request = NOMAD_TRY(read_dispatch(call));
+Outcome dispatch_job(Call& call, const JobParts& parts) {
+  const auto request = NOMAD_TRY(read_dispatch(call, parts.limits.max_priority));
   NOMAD_TRY(authorize(call.asking, {request.ns}));
   const auto parent = stored_job(call, request.ns, request.job_id);
   const auto growth = NOMAD_TRY(call.context->room_for(

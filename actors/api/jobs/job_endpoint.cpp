@@ -386,7 +386,7 @@ void add_job_routes(Routes& routes, JobParts parts) {
        write("/periodic/force", Capability::dispatch_job, force_periodic),
        Suffix{"/plan", {submit(plan_job)}},
        read("/summary", job_summary),
-       write("/dispatch", Capability::dispatch_job, dispatch_job),
+       write("/dispatch", Capability::dispatch_job, with(dispatch_job)),
        read("/versions", job_versions),
        write("/revert", Capability::submit_job, with(revert_job)),
        read("/deployments", job_deployments),

@@ -24,7 +24,7 @@ Outcome evaluate_job(Call& call);
 Outcome revert_job(Call& call, const JobParts& parts);
 Outcome set_job_stability(Call& call);
 Outcome scale_job(Call& call, const JobParts& parts);
-Outcome dispatch_job(Call& call);
+Outcome dispatch_job(Call& call, const JobParts& parts);
 Outcome force_periodic(Call& call);
 
 // job_scale_endpoint.cpp

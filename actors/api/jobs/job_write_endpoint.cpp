@@ -96,6 +96,7 @@ Outcome register_here(Call& call, const JobParts& parts) {
   request.enforce_index = fields.boolean("EnforceIndex");
   request.job_modify_index = fields.unsigned_integer("JobModifyIndex");
   request.preserve_counts = fields.boolean("PreserveCounts");
+  request.preserve_resources = fields.boolean("PreserveResources");
   request.eval_priority = fields.integer("EvalPriority");
   request.policy_override = fields.boolean("PolicyOverride");
   request.read_admission = reading(parts.admission);

@@ -13,8 +13,6 @@ namespace nomad::jobspec {
 
 namespace {
 
-constexpr std::int64_t min_priority = 1;
-
 bool contains(std::string_view text, char c) {
   return text.find(c) != std::string_view::npos;
 }

@@ -17,6 +17,9 @@
 
 namespace nomad::jobspec {
 
+/// Of a job; the highest is the configuration's.
+inline constexpr std::int64_t min_priority = 1;
+
 struct ValidateOptions {
   std::int64_t max_priority = 100;
   /// Most allocations that the groups of a job may ask for together (`job_max_count`); 0 is no

@@ -217,6 +217,17 @@ TEST_CASE("write: parameterized jobs are dispatched") {
   CHECK(again.at("DispatchedJobID").as_string() == id);
   CHECK(again.at("EvalID") == "");
   CHECK(again.at("JobCreateIndex") == answer.at("JobCreateIndex"));
+  CHECK(child->getPriority() == 50);
+  const auto urgent
+      = json::parse(fixture.send("POST", "/v1/job/sum/dispatch", R"({"Priority":70})").body);
+  const std::string urgent_id{urgent.at("DispatchedJobID").as_string()};
+  CHECK(fixture.state().now().job("default", urgent_id)->getPriority() == 70);
+  CHECK(fixture.state().now().eval(std::string{urgent.at("EvalID").as_string()})->getPriority()
+        == 70);
+  for (const char* priority : {"-1", "101"})
+    CHECK(fixture.refusal("POST", "/v1/job/sum/dispatch",
+                          R"({"Priority":)" + std::string{priority} + "}")
+          == "400 job priority must be between [1, 100]");
   CHECK(fixture.refusal("POST", "/v1/job/sum/dispatch", R"({"Payload":"%"})").starts_with("400 "));
   CHECK(fixture.refusal("POST", "/v1/job/sum/dispatch", R"({"IdPrefixTemplate":"a\u0000"})")
         == "400 IdPrefixTemplate contains a null character");

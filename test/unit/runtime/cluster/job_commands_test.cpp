@@ -72,6 +72,38 @@ TEST_CASE("job commands: the same job again is no new version, but is evaluated"
   CHECK(state.version() == 1);
 }
 
+TEST_CASE("job commands: tasks keep the resources that they have, if that is asked for") {
+  Registrations state;
+  const auto with_cpu = [](std::int64_t cpu, const char* added) {
+    Draft<schema::Job> draft{submitted(2)};
+    auto tasks = draft->getTaskGroups()[0].initTasks(*added == '\0' ? 1 : 2);
+    tasks[0].setName("server");
+    tasks[0].initResources().setCpu(cpu);
+    if (*added != '\0') {
+      tasks[1].setName(added);
+      tasks[1].initResources().setCpu(cpu);
+    }
+    return draft.freeze();
+  };
+  const auto cpu_of = [](const cluster::Decision& decision, unsigned task) {
+    const auto job = decision.command->getJobRegister().getJob();
+    return job.getTaskGroups()[0].getTasks()[task].getResources().getCpu();
+  };
+  const auto registered = [&](const Object<schema::Job>& job) {
+    return cluster::decide_register(state.store.snapshot(), nomad::test::anybody(),
+                                    {.job = job, .preserve_resources = true},
+                                    {state.now, &state.random})
+        .value();
+  };
+  CHECK(cpu_of(registered(with_cpu(100, "")), 0) == 100);  // there is none yet
+  state.submit(with_cpu(100, ""));
+
+  const auto decision = registered(with_cpu(700, "sidecar"));
+  CHECK(cpu_of(decision, 0) == 100);
+  CHECK(cpu_of(decision, 1) == 700);                             // which is new
+  CHECK(registered(with_cpu(700, "")).command->isEvalUpdate());  // nothing else has changed
+}
+
 TEST_CASE("job commands: a job that is registered as a stopped one is evaluated, and dead then") {
   Registrations state;
   Draft<schema::Job> stopped{submitted(1)};
