@@ -73,7 +73,18 @@ void set_timer(Nanoseconds period) {
   ::setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-/// The executable parts of /proc/self/maps that are of files.
+/// Behind the call that a return address names, pprof wants the call itself.
+std::vector<std::uint64_t> stack_of(const StackNote& note, int depth) {
+  std::vector<std::uint64_t> stack;
+  for (int i = own_frames; i < depth; ++i) {
+    const auto address = reinterpret_cast<std::uint64_t>(note.frames[static_cast<std::size_t>(i)]);
+    stack.push_back(i == own_frames ? address : address - 1);
+  }
+  return stack;
+}
+
+}  // namespace
+
 std::vector<ProfileMapping> code_mappings() {
   constexpr std::size_t most_mappings = 4'096;
   std::vector<ProfileMapping> mappings;
@@ -92,18 +103,6 @@ std::vector<ProfileMapping> code_mappings() {
   }
   return mappings;
 }
-
-/// Behind the call that a return address names, pprof wants the call itself.
-std::vector<std::uint64_t> stack_of(const StackNote& note, int depth) {
-  std::vector<std::uint64_t> stack;
-  for (int i = own_frames; i < depth; ++i) {
-    const auto address = reinterpret_cast<std::uint64_t>(note.frames[static_cast<std::size_t>(i)]);
-    stack.push_back(i == own_frames ? address : address - 1);
-  }
-  return stack;
-}
-
-}  // namespace
 
 struct CpuProfiler::Parts {
   std::vector<StackNote> kept = std::vector<StackNote>(most_samples);

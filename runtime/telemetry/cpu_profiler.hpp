@@ -34,6 +34,9 @@ private:
   std::unique_ptr<Parts> parts_;
 };
 
+/// The executable parts of /proc/self/maps that are of files.
+std::vector<ProfileMapping> code_mappings();
+
 /// Names of the functions of this process, by address.
 class FunctionNames {
 public:

@@ -1,6 +1,7 @@
 #include "runtime/telemetry/profile_format.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 
@@ -71,34 +72,55 @@ enum : unsigned {
   profile_duration = 10,
   profile_period_type = 11,
   profile_period = 12,
+  profile_default_type = 14,
+};
+
+/// What a number of a profile says: "inuse_space", "bytes".
+struct ProfileValue {
+  std::string type;
+  std::string unit;
 };
 
 class ProfileWriter {
 public:
-  ProfileWriter(const CpuProfile& profile, const std::function<std::string(std::uint64_t)>& name_of)
-      : profile_{profile}, name_of_{name_of} {
+  ProfileWriter(const std::vector<ProfileMapping>& mappings,
+                const std::function<std::string(std::uint64_t)>& name_of)
+      : mappings_{mappings}, name_of_{name_of} {
     out_.bytes(profile_string, "");  // number 0 is the empty text
   }
 
-  std::string write() {
-    out_.message(profile_sample_type, value_type("samples", "count"));
-    out_.message(profile_sample_type, value_type("cpu", "nanoseconds"));
-    const auto period = static_cast<std::uint64_t>(profile_.period.count());
-    for (const auto& sample : profile_.samples) {
-      std::vector<std::uint64_t> locations;
-      for (const auto address : sample.stack)
-        locations.push_back(location(address));
-      Fields fields;
-      fields.packed(1, locations);
-      fields.packed(2, {sample.count, sample.count * period});
-      out_.message(profile_sample, fields);
-    }
-    for (std::size_t i = 0; i < profile_.mappings.size(); ++i)
-      write_mapping(i + 1, profile_.mappings[i]);
-    out_.number(profile_time, static_cast<std::uint64_t>(profile_.began));
-    out_.number(profile_duration, static_cast<std::uint64_t>(profile_.duration.count()));
-    out_.message(profile_period_type, value_type("cpu", "nanoseconds"));
+  void add_value(const ProfileValue& value) {
+    out_.message(profile_sample_type, value_type(value));
+  }
+
+  /// `values` as they were added.
+  void add_sample(const std::vector<std::uint64_t>& stack,
+                  const std::vector<std::uint64_t>& values) {
+    std::vector<std::uint64_t> locations;
+    for (const auto address : stack)
+      locations.push_back(location(address));
+    Fields fields;
+    fields.packed(1, locations);
+    fields.packed(2, values);
+    out_.message(profile_sample, fields);
+  }
+
+  void add_period(const ProfileValue& value, std::uint64_t period) {
+    out_.message(profile_period_type, value_type(value));
     out_.number(profile_period, period);
+  }
+
+  void add_times(std::int64_t began, Nanoseconds duration) {
+    out_.number(profile_time, static_cast<std::uint64_t>(began));
+    out_.number(profile_duration, static_cast<std::uint64_t>(duration.count()));
+  }
+
+  void show_first(const std::string& type) { out_.number(profile_default_type, string(type)); }
+
+  /// After everything else.
+  std::string take() {
+    for (std::size_t i = 0; i < mappings_.size(); ++i)
+      write_mapping(i + 1, mappings_[i]);
     return out_.text();
   }
 
@@ -110,10 +132,10 @@ private:
     return number;
   }
 
-  Fields value_type(const std::string& type, const std::string& unit) {
+  Fields value_type(const ProfileValue& value) {
     Fields fields;
-    fields.number(1, string(type));
-    fields.number(2, string(unit));
+    fields.number(1, string(value.type));
+    fields.number(2, string(value.unit));
     return fields;
   }
 
@@ -122,9 +144,8 @@ private:
     if (!is_new) return number;
     Fields fields;
     fields.number(1, number);
-    for (std::size_t i = 0; i < profile_.mappings.size(); ++i)
-      if (address >= profile_.mappings[i].start && address < profile_.mappings[i].limit)
-        fields.number(2, i + 1);
+    for (std::size_t i = 0; i < mappings_.size(); ++i)
+      if (address >= mappings_[i].start && address < mappings_[i].limit) fields.number(2, i + 1);
     fields.number(3, address);
     if (const auto name = name_of_(address); !name.empty()) {
       Fields line;
@@ -157,7 +178,7 @@ private:
     out_.message(profile_mapping, fields);
   }
 
-  const CpuProfile& profile_;
+  const std::vector<ProfileMapping>& mappings_;
   const std::function<std::string(std::uint64_t)>& name_of_;
   Fields out_{};
   Numbers<std::string> strings_{};
@@ -188,7 +209,42 @@ Result<std::string> gzipped(const std::string& plain) {
 
 Result<std::string> write_profile(const CpuProfile& profile,
                                   const std::function<std::string(std::uint64_t)>& name_of) {
-  return gzipped(ProfileWriter{profile, name_of}.write());
+  ProfileWriter writer{profile.mappings, name_of};
+  writer.add_value({"samples", "count"});
+  writer.add_value({"cpu", "nanoseconds"});
+  const auto period = static_cast<std::uint64_t>(profile.period.count());
+  for (const auto& sample : profile.samples)
+    writer.add_sample(sample.stack, {sample.count, sample.count * period});
+  writer.add_times(profile.began, profile.duration);
+  writer.add_period({"cpu", "nanoseconds"}, period);
+  return gzipped(writer.take());
+}
+
+std::pair<std::uint64_t, std::uint64_t> scaled_up(std::uint64_t count, std::uint64_t bytes) {
+  if (count == 0 || bytes == 0) return {0, 0};
+  const auto mean = static_cast<double>(bytes) / static_cast<double>(count);
+  const auto chance = 1 - std::exp(-mean / static_cast<double>(heap_sample_bytes));
+  return {static_cast<std::uint64_t>(static_cast<double>(count) / chance),
+          static_cast<std::uint64_t>(static_cast<double>(bytes) / chance)};
+}
+
+Result<std::string> write_profile(const HeapProfile& profile,
+                                  HeapView view,
+                                  const std::function<std::string(std::uint64_t)>& name_of) {
+  ProfileWriter writer{profile.mappings, name_of};
+  for (const auto* kind : {"alloc", "inuse"}) {
+    writer.add_value({std::string{kind} + "_objects", "count"});
+    writer.add_value({std::string{kind} + "_space", "bytes"});
+  }
+  for (const auto& sample : profile.samples) {
+    const auto [allocs, alloc_bytes] = scaled_up(sample.allocs, sample.alloc_bytes);
+    const auto [live, live_bytes] = scaled_up(sample.live, sample.live_bytes);
+    writer.add_sample(sample.stack, {allocs, alloc_bytes, live, live_bytes});
+  }
+  writer.add_times(profile.at, {});
+  writer.add_period({"space", "bytes"}, heap_sample_bytes);
+  writer.show_first(view == HeapView::in_use ? "inuse_space" : "alloc_space");
+  return gzipped(writer.take());
 }
 
 }  // namespace nomad::telemetry

@@ -7,6 +7,7 @@
 #include "runtime/base/files/bounded.hpp"
 #include "runtime/base/whole_number.hpp"
 #include "runtime/telemetry/cpu_profiler.hpp"
+#include "runtime/telemetry/heap_profiler.hpp"
 
 namespace nomad::api {
 namespace {
@@ -65,12 +66,37 @@ Outcome profile_cpu(Call& call, const AgentInfo& agent) {
   return later;
 }
 
+/// Of now; two of them show what came between.
+Outcome show_heap(Call& call, const AgentInfo& agent, telemetry::HeapView view) {
+  NOMAD_TRY(may_profile(call, agent));
+  if (call.request().parameter("seconds"))
+    return bad_request(
+        "this program's memory is shown as it is now, without \"seconds\": compare two profiles by "
+        "\"go tool pprof -diff_base\"");
+  return on_pool(call, [view](Call&) -> Outcome {
+    const auto profile = NOMAD_TRY(telemetry::heap_profile());
+    const telemetry::FunctionNames names;
+    auto bytes = NOMAD_TRY(telemetry::write_profile(
+        profile, view, [&names](std::uint64_t address) { return names.at(address); }));
+    return as_file(std::move(bytes), view == telemetry::HeapView::in_use ? "heap" : "allocs");
+  });
+}
+
+Outcome profile_heap(Call& call, const AgentInfo& agent) {
+  return show_heap(call, agent, telemetry::HeapView::in_use);
+}
+
+Outcome profile_allocs(Call& call, const AgentInfo& agent) {
+  return show_heap(call, agent, telemetry::HeapView::allocated);
+}
+
 /// What a program of Go has besides.
 Outcome refuse_profile(Call& call, const AgentInfo& agent) {
   if (call.rest.empty()) return Answer::text(404, "Invalid method");
   NOMAD_TRY(may_profile(call, agent));
   return not_found("Pprof profile not found profile: " + call.rest
-                   + "; this program has \"cmdline\" and \"profile\", of its processor time");
+                   + "; this program has \"cmdline\", \"profile\", of its processor time, and \"heap\" and "
+                     "\"allocs\", of its memory");
 }
 
 }  // namespace
@@ -83,6 +109,8 @@ void add_pprof_routes(Routes& routes, AgentParts parts) {
   };
   add("cmdline", show_command_line);
   add("profile", profile_cpu);
+  add("heap", profile_heap);
+  add("allocs", profile_allocs);
   routes.below(
       "/v1/agent/pprof/",
       {{"", {{Methods::get, Capability::agent_write, with(refuse_profile), Where::named}}}});

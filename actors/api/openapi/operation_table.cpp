@@ -204,6 +204,8 @@ constexpr Row all_rows[] = {
     {"GET /v1/agent/host", "node_id server_id", any_object},
     {"GET /v1/agent/monitor", "log_level log_json plain node_id server_id", typed(json_or_text)},
     {"GET /v1/agent/pprof/cmdline", "node_id server_id", text},
+    {"GET /v1/agent/pprof/heap", "node_id server_id", bytes},
+    {"GET /v1/agent/pprof/allocs", "node_id server_id", bytes},
     {"GET /v1/agent/pprof/profile", "seconds node_id server_id", bytes},
     {"GET /v1/event/stream", "topic index ws_handshake", typed("application/json")},
     {"GET /v1/metrics", "format", typed(json_or_text)},

@@ -113,3 +113,41 @@ TEST_CASE("profile format: an empty profile is one, too") {
   REQUIRE(written.has_value());
   CHECK(all_of(fields_of(unzipped(*written)), 2).empty());
 }
+
+TEST_CASE("profile format: memory comes as what is behind its samples") {
+  HeapProfile profile;
+  profile.samples = {{{0x1010}, 4, 4'000'000, 1, 1'000'000}, {{0x1020}, 2, 64, 0, 0}};
+  profile.at = 1'700'000'000'000'000'000;
+  const auto nobody = [](std::uint64_t) { return std::string{}; };
+
+  const auto written = write_profile(profile, HeapView::in_use, nobody);
+  REQUIRE(written.has_value());
+  const auto fields = fields_of(unzipped(*written));
+
+  const auto strings = all_of(fields, 6);
+  const auto text = [&](const std::string& number) { return strings.at(std::stoul(number)); };
+  std::string types;
+  for (const auto& type : all_of(fields, 1))
+    types += text(all_of(fields_of(type), 1).at(0)) + '/' + text(all_of(fields_of(type), 2).at(0))
+             + ' ';
+  CHECK(types == "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes ");
+  std::size_t at = 0;
+  const auto large = all_of(fields_of(all_of(fields, 2).at(0)), 2).at(0);
+  CHECK(varint(large, at) == 4);  // a megabyte is hardly ever missed
+  CHECK(varint(large, at) > 4'000'000);
+  CHECK(varint(large, at) == 1);
+  at = 0;
+  const auto small = all_of(fields_of(all_of(fields, 2).at(1)), 2).at(0);
+  CHECK(varint(small, at) == 32'769);  // of 32 bytes one in 16,384 is a sample
+  CHECK(varint(small, at) == 1'048'608);
+  CHECK(all_of(fields, 12).at(0) == "524288");
+  CHECK(text(all_of(fields, 14).at(0)) == "inuse_space");
+  const auto allocs = fields_of(unzipped(*write_profile(profile, HeapView::allocated, nobody)));
+  CHECK(all_of(allocs, 6).at(std::stoul(all_of(allocs, 14).at(0))) == "alloc_space");
+}
+
+TEST_CASE("profile format: what no sample stands for is nothing") {
+  CHECK(scaled_up(0, 0) == std::pair<std::uint64_t, std::uint64_t>{0, 0});
+  CHECK(scaled_up(1, std::uint64_t{1} << 40)
+        == std::pair<std::uint64_t, std::uint64_t>{1, 1ULL << 40});
+}

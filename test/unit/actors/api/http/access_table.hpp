@@ -123,6 +123,8 @@ inline const std::map<std::string, std::string> opened_by{
     {"GET /v1/agent/servers", "agent-read"},
     {"PUT /v1/agent/servers", "agent-write"},
     {"GET /v1/agent/pprof/cmdline", "agent-write"},
+    {"GET /v1/agent/pprof/heap", "agent-write"},
+    {"GET /v1/agent/pprof/allocs", "agent-write"},
     {"GET /v1/agent/pprof/profile", "agent-write"},
     {"GET /v1/agent/pprof/*", "agent-write"},
     {"ANY /v1/agent/keyring/list", "agent-write"},
