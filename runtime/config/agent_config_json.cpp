@@ -293,6 +293,52 @@ boost::json::object acl(const Acl& from) {
           {"TokenTTL", from.token_ttl.count()}};
 }
 
+/// What there is not yet, with the members that programs look for: none is asked.
+boost::json::object no_consul() {
+  return {{"Addr", ""},
+          {"AllowUnauthenticated", nullptr},
+          {"Auth", ""},
+          {"AutoAdvertise", false},
+          {"CAFile", ""},
+          {"CertFile", ""},
+          {"ChecksUseAdvertise", false},
+          {"ClientAutoJoin", false},
+          {"ClientHTTPCheckName", ""},
+          {"ClientServiceName", ""},
+          {"EnableSSL", false},
+          {"GRPCAddr", ""},
+          {"GRPCCAFile", ""},
+          {"KeyFile", ""},
+          {"Namespace", ""},
+          {"ServerAutoJoin", false},
+          {"ServerHTTPCheckName", ""},
+          {"ServerRPCCheckName", ""},
+          {"ServerSerfCheckName", ""},
+          {"ServerServiceName", ""},
+          {"ShareSSL", nullptr},
+          {"Tags", nullptr},
+          {"Timeout", 0},
+          {"Token", ""},
+          {"VerifySSL", false}};
+}
+
+boost::json::object no_vault() {
+  return {{"Addr", ""},
+          {"AllowUnauthenticated", nullptr},
+          {"ConnectionRetryIntv", 0},
+          {"Enabled", false},
+          {"Namespace", ""},
+          {"Role", ""},
+          {"TLSCaFile", ""},
+          {"TLSCaPath", ""},
+          {"TLSCertFile", ""},
+          {"TLSKeyFile", ""},
+          {"TLSServerName", ""},
+          {"TLSSkipVerify", nullptr},
+          {"TaskTokenTTL", ""},
+          {"Token", ""}};
+}
+
 }  // namespace
 
 std::string to_json(const AgentConfig& config) {
@@ -341,8 +387,8 @@ std::string to_json(const AgentConfig& config) {
           {"Text", config.ui.label.text},
           {"TextColor", config.ui.label.text_color}}},
         {"Vault", {{"BaseUIURL", ""}}}}},
-      {"Consul", nullptr},
-      {"Vault", nullptr},
+      {"Consul", no_consul()},
+      {"Vault", no_vault()},
       {"TLSConfig", tls(config.tls)},
       {"Version",
        {{"Version", "1.6.5"},

@@ -1,4 +1,7 @@
 // /v1/search: what begins with a prefix, by kind. The CLI completes ids with it.
+#include <algorithm>
+#include <string>
+
 #include <boost/json/object.hpp>
 
 #include "actors/api/cluster/search_contexts.hpp"
@@ -10,6 +13,14 @@
 namespace nomad::api {
 namespace {
 
+/// The prefix of a UUID without the digit that makes no byte, if it has one: what is looked for,
+/// as in Nomad, though what is found has the whole prefix.
+std::string whole_bytes(std::string prefix) {
+  const auto dashes = std::ranges::count(prefix, '-');
+  if ((prefix.size() - static_cast<std::size_t>(dashes)) % 2 != 0) prefix.pop_back();
+  return prefix;
+}
+
 struct SearchRequest {
   std::string prefix;
   std::string context;
@@ -19,7 +30,7 @@ struct SearchRequest {
   }
 
   bool wants(const SearchContext& candidate) const {
-    return names(candidate) && (!candidate.has_uuids || is_id_prefix(prefix));
+    return names(candidate) && (!candidate.has_uuids || is_id_prefix(whole_bytes(prefix)));
   }
 };
 
