@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/absent_services.hpp"
 #include "cli/arguments.hpp"
 #include "cli/programs.hpp"
 #include "cli/run.hpp"
@@ -80,6 +81,32 @@ void add_to(Arguments& parser, AgentFlags& flags) {
   parser.option("meta", flags.meta, "key=value of the node's metadata; may stand several times.");
   parser.option("network-interface", flags.network_interface, "The interface to fingerprint.");
   parser.option("network-speed", flags.network_speed, "Its speed, in Mbit/s.");
+  accept_without_effect(
+      parser,
+      {"consul-address",
+       "consul-auth",
+       "consul-ca-file",
+       "consul-cert-file",
+       "consul-client-http-check-name",
+       "consul-client-service-name",
+       "consul-key-file",
+       "consul-server-http-check-name",
+       "consul-server-rpc-check-name",
+       "consul-server-serf-check-name",
+       "consul-server-service-name",
+       "consul-token",
+       "vault-address",
+       "vault-ca-file",
+       "vault-ca-path",
+       "vault-cert-file",
+       "vault-create-from-role",
+       "vault-key-file",
+       "vault-namespace",
+       "vault-tls-server-name",
+       "vault-token"},
+      {"consul-allow-unauthenticated", "consul-auto-advertise", "consul-checks-use-advertise",
+       "consul-client-auto-join", "consul-server-auto-join", "consul-ssl", "consul-verify-ssl",
+       "vault-allow-unauthenticated", "vault-enabled", "vault-tls-skip-verify"});
 }
 
 template <class T>

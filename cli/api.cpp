@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -157,11 +156,15 @@ Result<Answer> Api::exchange(const std::string& method,
                              const std::string& path,
                              const Query& query,
                              std::string body) {
+  const auto begun = std::chrono::steady_clock::now();
   const auto response = NOMAD_TRY(send(method, path, query, std::move(body)));
   if (response.status / 100 != 2) return refusal(response);
   Answer answer;
-  const auto index = response.header("X-Nomad-Index");
-  std::from_chars(index.data(), index.data() + index.size(), answer.index);
+  answer.took = std::chrono::steady_clock::now() - begun;
+  answer.index = leading_number(response.header("X-Nomad-Index"));
+  answer.known_leader = response.header("X-Nomad-KnownLeader") == "true";
+  answer.last_contact
+      = std::chrono::milliseconds{leading_number(response.header("X-Nomad-LastContact"))};
   answer.next_token = response.header("X-Nomad-NextToken");
   if (method != "GET" && response.body.empty()) return answer;
   // Nothing but who leads is answered by a word.

@@ -61,6 +61,9 @@ struct Answer {
   boost::json::value body;
   std::uint64_t index = 0;
   std::string next_token;
+  bool known_leader = false;
+  std::chrono::milliseconds last_contact{0};  ///< Since the server has heard of the leader.
+  std::chrono::nanoseconds took{0};
 
   View view() const { return View{body}; }
 };

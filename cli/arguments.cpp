@@ -11,6 +11,7 @@
 #include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/text/number_text.hpp"
+#include "runtime/text/shell_word.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -188,6 +189,25 @@ int Arguments::misuse(std::string_view problem) const {
   std::cerr << problem << "\nFor additional help try '" << program_name() << ' ' << shape().name()
             << " -help'\n";
   return 1;
+}
+
+void Arguments::hint_next_page(const std::string& page_token) const {
+  if (page_token.empty()) return;
+  std::string again = fmt::format("{} {}", program_name(), shape().name());
+  for (const std::string& flag : given_) {
+    const auto sign = flag.find('=');
+    const std::string name{std::string_view{flag}.substr(1, sign - 1)};
+    if (name.ends_with("token")) continue;  // a secret, or the page that was shown
+    const auto* const known = app_->get_option_no_throw(dashed(name));
+    const bool takes_value = known != nullptr && known->get_expected_min() > 0;
+    again += takes_value ? fmt::format(" -{} {}", name, shell_word(flag.substr(sign + 1)))
+                         : ' ' + shell_word(flag);
+  }
+  again += " -page-token " + shell_word(page_token);
+  for (const std::string& word : positional_)
+    again += ' ' + shell_word(word);
+  std::cout << fmt::format("\nResults have been paginated. To get the next page run:\n\n{}\n",
+                           again);
 }
 
 CommandShape Arguments::shape() const {

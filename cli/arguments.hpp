@@ -104,6 +104,10 @@ public:
   /// Whether the flag of this name, without dashes, was given.
   bool is_given(std::string_view name) const;
 
+  /// After `parse`, of a list that has more: says which command shows the next page, which is this
+  /// one as it was called, but for secrets. Nothing without a token.
+  void hint_next_page(const std::string& page_token) const;
+
   /// Prints `problem` and where to find help, to stderr. Returns the exit code, 1.
   int misuse(std::string_view problem) const;
 

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "cli/did_you_mean.hpp"
 #include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 std::string table_of(const UuidKind& kind, const View& matches, bool verbose) {
   if (kind.noun == alloc_kind.noun) return alloc_table(matches, verbose);
-  if (kind.noun == node_kind.noun) return node_table(matches, verbose, false, false, nullptr);
+  if (kind.noun == node_kind.noun) return pool_node_table(matches, verbose);
   if (kind.noun == eval_kind.noun) return eval_table(matches, verbose);
   return deployment_table(matches, verbose);
 }
@@ -47,7 +48,8 @@ Result<Answer> find_by_prefix(Api& api,
     return mistake(
         fmt::format("{}: {} \"{}\" matched no {}s", kind.error, kind.id, asked, kind.noun));
   if (matches.empty())
-    return mistake(fmt::format("No {}(s) with prefix or id \"{}\" found", kind.noun, prefix));
+    return mistake(fmt::format("No {}(s) with prefix{} \"{}\" found{}", kind.noun, kind.or_id,
+                               prefix, kind.noun == node_kind.noun ? meant_node(api, prefix) : ""));
   if (matches.size() > 1) {
     const boost::json::value several = matches;
     return mistake(fmt::format("Prefix matched multiple {}s\n\n{}", kind.noun,
@@ -67,23 +69,40 @@ Result<std::string> own_node(Api& api) {
   return id;
 }
 
+namespace {
+
+bool is_of_kind(const View& job, const JobKind& kind) {
+  return kind.flag.empty() || (job[kind.flag].truth() && job["ParentID"].text().empty());
+}
+
+std::string meant_job(Api& api, const std::string& id, const JobKind& kind) {
+  const auto list = api.get("/v1/jobs", {{"per_page", std::to_string(most_compared_names)}});
+  if (!list) return {};
+  std::vector<std::string> names;
+  for (const auto& job : list->view().items())
+    if (is_of_kind(job, kind)) names.push_back(job["ID"].text());
+  return meant_among(id, names);
+}
+
+}  // namespace
+
 Result<std::string> find_job(Api& api, const std::string& id, const JobKind& kind) {
   const auto list = NOMAD_TRY(
       api.get("/v1/jobs", {{"prefix", id}}).within("Error querying job prefix \"" + id + '"'));
   auto matches = list.view().items();
-  std::erase_if(matches, [&](const View& job) {
-    return !kind.flag.empty() && !(job[kind.flag].truth() && job["ParentID"].text().empty());
-  });
+  std::erase_if(matches, [&](const View& job) { return !is_of_kind(job, kind); });
   if (matches.empty())
-    return mistake(fmt::format("No {}job(s) with prefix or ID \"{}\" found", kind.adjective, id));
+    return mistake(fmt::format("No {}job(s) with prefix or ID \"{}\" found{}", kind.adjective, id,
+                               meant_job(api, id, kind)));
   const auto exact = std::find_if(matches.begin(), matches.end(),
                                   [&](const View& job) { return job["ID"].text() == id; });
   if (exact == matches.end() && matches.size() > 1) {
-    Rows rows{{"ID", "Namespace", "Type", "Status"}};
+    boost::json::array several;
     for (const auto& job : matches)
-      rows.push_back(
-          {job["ID"].text(), job["Namespace"].text(), job["Type"].text(), job["Status"].text()});
-    return mistake(fmt::format("Prefix \"{}\" matched multiple jobs\n\n{}", id, table(rows)));
+      several.push_back(*job.raw());
+    const boost::json::value shown = several;
+    return mistake(fmt::format("Prefix \"{}\" matched multiple jobs\n\n{}", id,
+                               job_table(View{shown}, api.all_namespaces())));
   }
   const auto& match = exact == matches.end() ? matches.front() : *exact;
   const auto ns = match["JobSummary"]["Namespace"].text();
@@ -113,19 +132,19 @@ std::vector<std::string> tasks_of_alloc(const View& alloc) {
   return names;
 }
 
-std::string alloc_table(const View& allocs, bool verbose) {
-  Rows rows;
-  if (verbose)
-    rows.push_back({"ID", "Eval ID", "Node ID", "Node Name", "Task Group", "Version", "Desired",
-                    "Status", "Created", "Modified"});
-  else
-    rows.push_back(
-        {"ID", "Node ID", "Task Group", "Version", "Desired", "Status", "Created", "Modified"});
+std::string alloc_table(const View& allocs, bool verbose, bool names_nodes) {
+  Row header{"ID"};
+  if (verbose) header.emplace_back("Eval ID");
+  header.emplace_back("Node ID");
+  if (verbose && names_nodes) header.emplace_back("Node Name");
+  header.insert(header.end(),
+                {"Task Group", "Version", "Desired", "Status", "Created", "Modified"});
+  Rows rows{header};
   for (const auto& alloc : newest_first(allocs)) {
     Row row{shown_id(alloc["ID"].text(), verbose)};
     if (verbose) row.push_back(alloc["EvalID"].text());
     row.push_back(shown_id(alloc["NodeID"].text(), verbose));
-    if (verbose) row.push_back(alloc["NodeName"].text());
+    if (verbose && names_nodes) row.push_back(alloc["NodeName"].text());
     const auto version
         = alloc["JobVersion"].is_null() ? alloc["Job"]["Version"] : alloc["JobVersion"];
     for (auto cell : {alloc["TaskGroup"].text(), version.text(), alloc["DesiredStatus"].text(),
@@ -198,10 +217,19 @@ std::string deployment_table(const View& deployments, bool verbose) {
   return table(rows);
 }
 
-Result<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose) {
-  if (!is_job) return find_by_prefix(api, alloc_kind, name, verbose);
+AllocFlags::AllocFlags(Arguments& command)
+    : job{command.flag("job", "The first argument is a job; one of its allocations is taken.")},
+      group{command.option("group", "With -job: an allocation of this group.")} {}
+
+Result<Answer> choose_alloc(Api& api,
+                            const AllocFlags& flags,
+                            const std::string& name,
+                            bool verbose) {
+  if (!flags.job && !flags.group.empty())
+    return mistake("-group says of which group of a job the allocation is: it needs -job");
+  if (!flags.job) return find_by_prefix(api, alloc_kind, name, verbose);
   const auto job = NOMAD_TRY(find_job(api, name));
-  const auto alloc = NOMAD_TRY(any_alloc_of_job(api, job));
+  const auto alloc = NOMAD_TRY(any_alloc_of_job(api, job, flags.group));
   return find_by_prefix(api, alloc_kind, alloc, verbose);
 }
 

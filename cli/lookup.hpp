@@ -16,6 +16,7 @@ struct UuidKind {
   std::string_view title;      ///< "Alloc ID", in `Alloc ID must contain at least two characters.`
   std::string_view error;      ///< "Error querying allocation"
   std::string_view id = {};    ///< Of texts for none that say: "Deployment ID"
+  std::string_view or_id = " or id";  ///< In the text for none.
 };
 
 inline constexpr UuidKind alloc_kind{"/v1/allocations", "/v1/allocation/", "allocation", "Alloc ID",
@@ -64,8 +65,19 @@ boost::json::value promotion_of(const std::string& deployment_id,
 /// The names of the tasks in the group of an allocation, in the job's order.
 std::vector<std::string> tasks_of_alloc(const View& alloc);
 
+/// -job and -group of commands that take an allocation, or a job for one of its allocations.
+struct AllocFlags {
+  explicit AllocFlags(Arguments& command);
+
+  const bool& job;
+  const std::string& group;  ///< Of the job's allocations one of this group; "" is any.
+};
+
 /// The allocation that an argument names: itself, or a running one of a job's.
-Result<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose);
+Result<Answer> choose_alloc(Api& api,
+                            const AllocFlags& flags,
+                            const std::string& name,
+                            bool verbose);
 
 /// The only task, or the one that the flag or the argument names; otherwise an error
 /// that begins with `complaint`. Only the flag is checked against the job: the agent knows better
@@ -75,8 +87,8 @@ Result<std::string> choose_task(const View& alloc,
                                 const std::string& argument,
                                 std::string_view complaint);
 
-/// Rows of an allocation list as several commands show them.
-std::string alloc_table(const View& allocs, bool verbose);
+/// Rows of an allocation list as several commands show them; those of one node do not name it.
+std::string alloc_table(const View& allocs, bool verbose, bool names_nodes = true);
 std::string job_table(const View& jobs, bool with_namespace);
 std::string node_table(const View& nodes, bool verbose, bool with_os, bool with_allocs, Api* api);
 /// The nodes of one pool.

@@ -57,12 +57,12 @@ private:
       index = eval->index;
       const auto view = eval->view();
       if (!std::exchange(introduced, true)) introduce(view);
-      if (!print_allocs(eval_id)) return 1;
-      const auto now = view["Status"].text();
       if (!view["DeploymentID"].text().empty() && deployment_.empty()) {
         deployment_ = view["DeploymentID"].text();
         line(fmt::format("Evaluation within deployment: \"{}\"", shown(deployment_)));
       }
+      if (!print_allocs(eval_id, view["CreateIndex"].number())) return 1;
+      const auto now = view["Status"].text();
       if (!status.empty() && now != status)
         line(fmt::format("Evaluation status changed: \"{}\" -> \"{}\"", status, now));
       else if (status.empty() && now != "pending")
@@ -76,11 +76,11 @@ private:
   void introduce(const View& eval) {
     if (!eval["NodeID"].text().empty())
       line(fmt::format("Evaluation triggered by node \"{}\"", shown(eval["NodeID"].text())));
-    else if (!eval["JobID"].text().empty())
+    if (!eval["JobID"].text().empty())
       line(fmt::format("Evaluation triggered by job \"{}\"", eval["JobID"].text()));
   }
 
-  bool print_allocs(const std::string& eval_id) {
+  bool print_allocs(const std::string& eval_id, std::int64_t eval_index) {
     auto allocs = api_.get("/v1/evaluation/" + eval_id + "/allocations");
     if (!allocs) {
       fail("Error reading allocations", allocs.error());
@@ -91,12 +91,13 @@ private:
       const auto status = alloc["ClientStatus"].text();
       const auto known = statuses_.find(id);
       if (known == statuses_.end()) {
-        const bool is_new = alloc["CreateIndex"].number() == alloc["ModifyIndex"].number()
-                            || alloc["PreviousAllocation"].text().empty();
-        line(fmt::format("Allocation \"{}\" {}: node \"{}\", group \"{}\"", shown(id),
-                         is_new ? "created" : "modified", shown(alloc["NodeID"].text()),
-                         alloc["TaskGroup"].text()));
-        if (status != "pending") status_change(id, "pending", alloc);
+        const bool is_older = alloc["CreateIndex"].number() < eval_index;
+        const auto desired = alloc["DesiredStatus"].text();
+        if (is_older || (desired != "stop" && desired != "evict"))
+          line(fmt::format("Allocation \"{}\" {}: node \"{}\", group \"{}\"", shown(id),
+                           is_older ? "modified" : "created", shown(alloc["NodeID"].text()),
+                           alloc["TaskGroup"].text()));
+        if (!is_older && status != "pending") status_change(id, "pending", alloc);
       } else if (known->second != status) {
         status_change(id, known->second, alloc);
       }
@@ -125,7 +126,11 @@ private:
           fmt::format("Evaluation \"{}\" finished with status \"{}\" but failed to place all "
                       "allocations:",
                       shown(id), status));
-      std::cout << placement_failures(failed, fmt::format("    {}: ", clock_now())) << std::endl;
+      for (const auto& [group, metric] : failed.members()) {
+        line(failed_group(group, metric));
+        if (const auto bullets = placement_failure(metric, "      "); !bullets.empty())
+          std::cout << bullets << std::endl;
+      }
       const auto blocked = eval["BlockedEval"].text();
       if (!blocked.empty())
         line(fmt::format("Evaluation \"{}\" waiting for additional capacity to place remainder",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/acl/acl_view.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/input.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/run.hpp"
@@ -147,10 +148,11 @@ Result<int> run_acl_auth_method_info(const std::vector<std::string>& arguments) 
                      "Shows an auth method. Only management may."};
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word(method_argument))) return *code;
-  const auto method
-      = NOMAD_TRY(command.api->get("/v1/acl/auth-method/" + segment(command.positional()[0]))
-                      .within("Error reading ACL auth method"));
-  return show_acl(output, method.body, auth_method_layout);
+  const auto& name = command.positional()[0];
+  const auto method = command.api->get("/v1/acl/auth-method/" + segment(name))
+                          .within("Error reading ACL auth method");
+  if (!method) return with_meant(*command.api, method.error(), "/v1/acl/auth-methods", name);
+  return show_acl(output, method->body, auth_method_layout);
 }
 
 Result<int> run_acl_auth_method_list(const std::vector<std::string>& arguments) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/acl/acl_view.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/input.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
@@ -111,10 +112,11 @@ Result<int> run_acl_policy_info(const std::vector<std::string>& arguments) {
                      "Shows a policy: any to management, to others those of their token."};
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word("<name>"))) return *code;
-  const auto policy
-      = NOMAD_TRY(command.api->get("/v1/acl/policy/" + segment(command.positional()[0]))
-                      .within("Error fetching info on ACL policy"));
-  return show_acl(output, policy.body, policy_layout);
+  const auto& name = command.positional()[0];
+  const auto policy = command.api->get("/v1/acl/policy/" + segment(name))
+                          .within("Error fetching info on ACL policy");
+  if (!policy) return with_meant(*command.api, policy.error(), "/v1/acl/policies", name);
+  return show_acl(output, policy->body, policy_layout);
 }
 
 Result<int> run_acl_policy_list(const std::vector<std::string>& arguments) {

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "cli/acl/acl_view.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
 
@@ -72,9 +73,11 @@ Result<int> run_acl_role_info(const std::vector<std::string>& arguments) {
   OutputFlags output{command};
   if (auto code = command.start(arguments, one_word("<acl_role_id>"))) return *code;
   const std::string path = by_name ? "/v1/acl/role/name/" : "/v1/acl/role/";
-  const auto role = NOMAD_TRY(
-      command.api->get(path + segment(command.positional()[0])).within("Error reading ACL role"));
-  return show_acl(output, role.body, role_layout);
+  const auto& named = command.positional()[0];
+  const auto role = command.api->get(path + segment(named)).within("Error reading ACL role");
+  if (!role && by_name) return with_meant(*command.api, role.error(), "/v1/acl/roles", named);
+  if (!role) return role.error();
+  return show_acl(output, role->body, role_layout);
 }
 
 Result<int> run_acl_role_list(const std::vector<std::string>& arguments) {

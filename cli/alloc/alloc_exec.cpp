@@ -16,15 +16,16 @@ struct ExecFlags : ExecCommand {
 
   const std::string& task
       = option("task", "The task beside which it runs; needed if there are several.");
-  const bool& job = flag("job", "The argument is a job; one of its running allocations is taken.");
+  const AllocFlags of_alloc{*this};
 };
 
 /// Prints what is wrong with the arguments; the exit code, or nothing.
 std::optional<int> check(const ExecFlags& flags) {
   const auto& words = flags.positional();
   if (words.empty())
-    return flags.misuse(flags.job ? "A job ID is required" : "An allocation ID is required");
-  if (!flags.job && words[0].size() == 1) {
+    return flags.misuse(flags.of_alloc.job ? "A job ID is required"
+                                           : "An allocation ID is required");
+  if (!flags.of_alloc.job && words[0].size() == 1) {
     std::cerr << "Alloc ID must contain at least two characters\n";
     return 1;
   }
@@ -41,7 +42,7 @@ Result<int> run_alloc_exec(const std::vector<std::string>& arguments) {
   if (auto code = flags.parse(arguments)) return *code;
   if (auto code = check(flags)) return *code;
   auto& api = *NOMAD_TRY(flags.connect());
-  auto alloc = NOMAD_TRY(choose_alloc(api, flags.job, flags.positional()[0], false));
+  auto alloc = NOMAD_TRY(choose_alloc(api, flags.of_alloc, flags.positional()[0], false));
   const auto view = alloc.view();
   const auto task = NOMAD_TRY(choose_task(view, flags.task, "", ""));
   api.use_namespace(view["Namespace"].text());

@@ -1,6 +1,7 @@
 // alloc logs and alloc fs: reading what an allocation's tasks wrote.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/terminal_text.hpp"
@@ -157,13 +159,13 @@ Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
   const TailFlags tail{command};
   auto& of_stdout = command.flag("stdout", "Shows the standard output; the default.");
   auto& of_stderr = command.flag("stderr", "Shows the standard error output.");
-  auto& job = command.flag("job", "The first argument is a job; one of its allocations is shown.");
+  const AllocFlags of_alloc{command};
   auto& verbose = command.flag("verbose", "Shows whole ids.");
   auto& task_flag = command.option("task", "The task, if the allocation has several.");
   if (auto code = command.parse(arguments)) return *code;
-  if (auto code = check_arguments(command, job)) return *code;
+  if (auto code = check_arguments(command, of_alloc.job)) return *code;
   auto& api = *NOMAD_TRY(command.connect());
-  auto alloc = NOMAD_TRY(choose_alloc(api, job, command.positional()[0], verbose));
+  auto alloc = NOMAD_TRY(choose_alloc(api, of_alloc, command.positional()[0], verbose));
   const auto task = NOMAD_TRY(
       choose_task(alloc.view(), task_flag,
                   command.positional().size() == 2 ? command.positional()[1] : std::string{},
@@ -177,6 +179,8 @@ Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
                         {"offset", std::to_string(tail.offset())}},
                        tail, out);
   };
+  std::optional<EndsWell> whenever_it_is_enough;
+  if (tail.follow) whenever_it_is_enough.emplace();
   const RawOutput raw;
   const bool is_plain
       = !of_stdout && !of_stderr && !tail.tail && tail.lines <= 0 && tail.bytes <= 0;
@@ -208,7 +212,7 @@ struct FsFlags : ApiCommand {
   const TailFlags tail{*this};
   const bool& raw_sizes = flag("H", "Shows sizes in bytes.");
   const bool& stat = flag("stat", "Shows what is known of the file instead of its content.");
-  const bool& job = flag("job", "The first argument is a job; one of its allocations is shown.");
+  const AllocFlags of_alloc{*this};
   const bool& verbose = flag("verbose", "Shows whole ids.");
 };
 
@@ -241,6 +245,8 @@ Result<int> show_file(Api& api,
                       const FsFlags& flags,
                       const std::string& id,
                       const std::string& path) {
+  std::optional<EndsWell> whenever_it_is_enough;
+  if (flags.tail.follow) whenever_it_is_enough.emplace();
   const RawOutput raw;
   if (flags.tail.follow || flags.tail.tail) {
     const auto shown = show_stream(api, "/v1/client/fs/stream/" + id,
@@ -266,10 +272,11 @@ Result<int> run_alloc_fs(const std::vector<std::string>& arguments) {
   FsFlags command{"alloc fs [options] <allocation> [path]",
                   "Lists a directory of an allocation or shows one of its files."};
   if (auto code = command.parse(arguments)) return *code;
-  if (auto code = check_arguments(command, command.job)) return *code;
+  if (auto code = check_arguments(command, command.of_alloc.job)) return *code;
   if (!command.tail.problem().empty()) return mistake(command.tail.problem());
   auto& api = *NOMAD_TRY(command.connect());
-  auto alloc = NOMAD_TRY(choose_alloc(api, command.job, command.positional()[0], command.verbose));
+  auto alloc
+      = NOMAD_TRY(choose_alloc(api, command.of_alloc, command.positional()[0], command.verbose));
   const auto id = alloc.view()["ID"].text();
   const std::string path = command.positional().size() == 2 ? command.positional()[1] : "/";
   auto file = NOMAD_TRY(api.get("/v1/client/fs/stat/" + id, {{"path", path}}));

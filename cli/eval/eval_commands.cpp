@@ -59,21 +59,6 @@ void print_eval(const View& eval, bool verbose) {
         shown_id(eval["BlockedEval"].text(), verbose));
 }
 
-/// The command that shows the next page, but for its token.
-std::string next_page_command(const std::vector<std::string>& arguments) {
-  std::string command = "eval list";
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const auto& one = arguments[i];
-    if (one.starts_with("-page-token") || one.starts_with("--page-token")) {
-      i += one.find('=') == std::string::npos ? 1 : 0;
-      continue;
-    }
-    const bool quoted = one.find_first_of(" \"'") != std::string::npos;
-    command += quoted ? " '" + one + '\'' : ' ' + one;
-  }
-  return command;
-}
-
 }  // namespace
 
 namespace {
@@ -165,7 +150,7 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
     return 0;
   }
   std::cout << eval_table(evals.view(), verbose) << '\n';
-  print_page_hint(next_page_command(arguments), evals.next_token);
+  command.hint_next_page(evals.next_token);
   if (!monitor) return 0;
   EvalListMonitor shown{verbose};
   shown.know(evals.view());

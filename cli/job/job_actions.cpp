@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "cli/absent_services.hpp"
 #include "cli/api_command.hpp"
 #include "cli/input.hpp"
 #include "cli/lookup.hpp"
@@ -88,6 +89,7 @@ Result<int> run_job_revert(const std::vector<std::string>& arguments) {
   JobCommand command{"job revert [options] <job> <version|tag>",
                      "Goes back to a version of a job, by its number or its tag."};
   command.add_detach();
+  accept_without_effect(command, {"consul-token", "vault-token"});
   if (auto code = command.parse(arguments)) return *code;
   if (command.count() != 2)
     return command.misuse("This command takes two arguments: <job> <version|tag>");
@@ -218,6 +220,7 @@ Result<int> run_job_dispatch(const std::vector<std::string>& arguments) {
   auto& meta = command.list("meta", "A meta value, key=value; may stand several times.");
   auto& idempotency_token = command.option("idempotency-token", "Starts one instance per token.");
   auto& id_prefix = command.option("id-prefix-template", "Becomes a part of the instance's id.");
+  auto& priority = command.number("priority", "The instance's priority; that of the job.");
   if (auto code = command.parse(arguments)) return *code;
   if (command.count() < 1 || command.count() > 2)
     return command.misuse(
@@ -240,7 +243,8 @@ Result<int> run_job_dispatch(const std::vector<std::string>& arguments) {
                                     boost::json::object{{"JobID", command.id},
                                                         {"Payload", encode_base64(payload)},
                                                         {"Meta", std::move(values)},
-                                                        {"IdPrefixTemplate", id_prefix}},
+                                                        {"IdPrefixTemplate", id_prefix},
+                                                        {"Priority", priority}},
                                     query)
                               .within("Failed to dispatch job"));
   const auto eval_id = answer.view()["EvalID"].text();

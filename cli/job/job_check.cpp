@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "cli/absent_services.hpp"
 #include "cli/api.hpp"
 #include "cli/job/circumstances.hpp"
 #include "cli/job/job_file.hpp"
@@ -107,8 +108,9 @@ std::string run_command(const Arguments& planned, std::int64_t index) {
   std::string out = fmt::format("{} job run -check-index {}", program_name(), index);
   for (const std::string& flag : planned.given()) {
     const std::string_view name = std::string_view{flag}.substr(0, flag.find('='));
-    if (name != "-diff" && name != "-verbose" && name != "-token" && name != "-with")
-      out += ' ' + shell_word(flag);
+    const bool is_left_out = name == "-diff" || name == "-verbose" || name == "-token"
+                             || name == "-with" || name.starts_with("-vault-");
+    if (!is_left_out) out += ' ' + shell_word(flag);
   }
   const std::string& path = planned.positional().front();
   return fmt::format("{}{} {}", out, path.size() > 1 && path[0] == '-' ? " --" : "",
@@ -131,6 +133,7 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
       "with",
       "Plans as if this were so: \"drain NODE\", \"remove NODE\" or \"add 3 like NODE\"; can "
       "be given several times.");
+  accept_without_effect(parser, {"vault-namespace", "vault-token"});
   constexpr int broken = 255;  // 1 says that there is something to do
   if (auto code = parser.parse(arguments)) return *code == 0 ? 0 : broken;
   if (parser.positional().size() != 1) {
@@ -176,6 +179,7 @@ Result<int> run_job_validate(const std::vector<std::string>& arguments) {
                    "Checks a job file: by the agent if one answers, else here."};
   CommonFlags common{parser};
   const JobFileFlags file_flags{parser};
+  accept_without_effect(parser, {"vault-namespace", "vault-token"});
   if (auto code = parser.parse(arguments, one_word("<path>"))) return *code;
   common.choose_color();
   auto file = NOMAD_TRY(

@@ -2,12 +2,14 @@
 #include <array>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
@@ -119,6 +121,8 @@ Result<int> run_job_logs(const std::vector<std::string>& arguments) {
   const auto job = NOMAD_TRY(find_job(api, command.positional()[0]));
   auto stream = NOMAD_TRY(api.stream("/v1/job/" + segment(job) + "/logs", query_of(command))
                               .within("Error reading the job's logs"));
+  std::optional<EndsWell> whenever_it_is_enough;
+  if (command.follow) whenever_it_is_enough.emplace();
   LinePrinter printer{command, job};
   for (;;) {
     const auto bytes = NOMAD_TRY(stream.read().within("Error reading the job's logs"));

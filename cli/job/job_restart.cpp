@@ -1,6 +1,5 @@
 // job restart: restarts the allocations of a job, or has them placed anew, batch by batch.
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <iterator>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/api_command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/job/in_turn.hpp"
 #include "cli/job/restart_plan.hpp"
 #include "cli/lookup.hpp"
@@ -52,19 +52,6 @@ struct RestartFailure {
 };
 
 using RestartFailures = std::vector<RestartFailure>;
-
-/// Ctrl-C was pressed: nothing new is begun. Pressed again, it ends the program.
-volatile std::sig_atomic_t is_interrupted = 0;
-
-void watch_interrupts() {
-  is_interrupted = 0;
-
-  struct sigaction action {};
-
-  action.sa_handler = [](int) { is_interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-}
 
 /// Lines of several threads, each whole.
 class StampedLines {
@@ -255,7 +242,7 @@ public:
       all.insert(all.end(), failures.begin(), failures.end());
       if (begin + size >= allocs_.size() || !goes_on_after(failures)) break;
       pause();
-      if (is_interrupted != 0 && !goes_on_after_interrupt()) break;
+      if (NotedInterrupt::came() && !goes_on_after_interrupt()) break;
     }
     return end(all);
   }
@@ -346,7 +333,7 @@ private:
       lines_.head("Stopping job restart due to unrecoverable error");
       return false;
     }
-    if (is_interrupted != 0) return goes_on_after_interrupt();
+    if (NotedInterrupt::came()) return goes_on_after_interrupt();
     if (options_.yes || (failures.empty() && !options_.wait.asks)) return true;
     if (!failures.empty()) lines_.head(told_failures(failures));
     is_canceled_ = !ask(question_after(failures, is_hopeless), failures.empty());
@@ -395,7 +382,7 @@ private:
       is_canceled_ = true;
       return false;
     }
-    watch_interrupts();
+    NotedInterrupt::go_on();
     return true;
   }
 
@@ -405,9 +392,7 @@ private:
     lines_.head(fmt::format("Waiting {} before restarting the next batch",
                             format_duration(options_.wait.time)));
     const auto until = std::chrono::steady_clock::now() + options_.wait.time;
-    while (is_interrupted == 0 && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(
-          std::min<std::chrono::nanoseconds>(100ms, until - std::chrono::steady_clock::now()));
+    sleep_until_interrupt(until);
   }
 
   int end(const RestartFailures& failures) {
@@ -469,7 +454,7 @@ Result<int> run_job_restart(const std::vector<std::string>& arguments) {
   if (!options) return command.misuse(options.error().what);
   auto& api = *NOMAD_TRY(command.connect());
   const auto job = NOMAD_TRY(find_job(api, command.positional()[0]));
-  watch_interrupts();
+  const NotedInterrupt noted;
   return JobRestart{command, std::move(*options), job}.run();
 }
 

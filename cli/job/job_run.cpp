@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "cli/absent_services.hpp"
 #include "cli/api_command.hpp"
 #include "cli/job/job_file.hpp"
 #include "cli/monitor.hpp"
@@ -27,6 +28,8 @@ struct RunFlags : ApiCommand {
   const bool& policy_override
       = flag("policy-override", "Passes over soft-mandatory policies of admission.");
   const bool& preserve_counts = flag("preserve-counts", "Keeps the group counts that are set.");
+  const bool& preserve_resources
+      = flag("preserve-resources", "Keeps the resources of tasks that are registered.");
   const bool& verbose = flag("verbose", "Shows whole ids.");
 };
 
@@ -53,6 +56,8 @@ int follow(Api& api, const RunFlags& flags, const View& answer, const JobFile& f
 Result<int> run_job_run(const std::vector<std::string>& arguments) {
   RunFlags flags{"job run [options] <path>",
                  "Registers the job in a file, or updates it, and follows the evaluation."};
+  accept_without_effect(flags,
+                        {"consul-namespace", "consul-token", "vault-namespace", "vault-token"});
   if (auto code = flags.parse(arguments, one_word("<path>"))) return *code;
   flags.common.choose_color();
   auto file = NOMAD_TRY(
@@ -65,6 +70,7 @@ Result<int> run_job_run(const std::vector<std::string>& arguments) {
   auto api = NOMAD_TRY(Api::make(flags.common));
   boost::json::object body{{"Job", file.job},
                            {"PreserveCounts", flags.preserve_counts},
+                           {"PreserveResources", flags.preserve_resources},
                            {"PolicyOverride", flags.policy_override},
                            {"EvalPriority", flags.eval_priority},
                            {"Submission", file.submission}};

@@ -5,8 +5,10 @@
 #include "cli/api_command.hpp"
 #include "cli/job/explained.hpp"
 #include "cli/lookup.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/sorting/sort_stably.hpp"
 #include "runtime/base/text.hpp"
@@ -21,6 +23,7 @@ struct JobStatusFlags : ApiCommand {
   const bool& evals = flag("evals", "Shows its evaluations too.");
   const bool& all_allocs = flag("all-allocs", "Also allocations of an earlier job of that id.");
   const bool& verbose = flag("verbose", "Shows whole ids and more columns.");
+  const OutputFlags output{*this};
 };
 
 std::string shown_type(const View& job) {
@@ -53,8 +56,9 @@ std::vector<std::string> texts(const View& list) {
   return all;
 }
 
-Result<int> list_jobs(Api& api) {
+Result<int> list_jobs(Api& api, const OutputFlags& output) {
   auto jobs = NOMAD_TRY(api.get("/v1/jobs").within("Error querying jobs"));
+  if (auto code = output.print(jobs.body)) return *code;
   const auto items = jobs.view().items();
   if (items.empty()) {
     std::cout << "No running jobs\n";
@@ -195,9 +199,11 @@ Result<int> run_job_status(const std::vector<std::string>& arguments) {
   JobStatusFlags command{"job status [options] [id]", "Lists the jobs, or shows one."};
   if (auto code = command.start(arguments, optional_word("<job>"))) return *code;
   auto& api = *command.api;
-  if (command.positional().empty()) return list_jobs(api);
+  if (command.positional().empty()) return list_jobs(api, command.output);
   const auto job = NOMAD_TRY(find_job(api, command.positional()[0]));
-  return show_job(api, command, job);
+  if (!command.output.requested()) return show_job(api, command, job);
+  const auto stored = NOMAD_TRY(api.get("/v1/job/" + segment(job)).within("Error querying job"));
+  return *command.output.print(as_printed(ApiShape::job, stored.body));
 }
 
 }  // namespace nomad::cli

@@ -68,13 +68,34 @@ std::string version_text(const View& job, const View* change, bool full) {
   return text;
 }
 
+/// The source of a version, or of the newest, as its user wrote it.
+Result<int> print_source(JobView& command, std::optional<std::int64_t> version) {
+  auto& api = *command.api;
+  if (!version) {
+    const auto job = NOMAD_TRY(api.get(command.path()).within("Error inspecting job"));
+    version = job.view()["Version"].number();
+  }
+  const auto source
+      = NOMAD_TRY(api.get(command.path("/submission"), {{"version", std::to_string(*version)}})
+                      .within("Error retrieving the job's source"));
+  if (const auto format = source.view()["Format"].text(); format == "json")
+    return mistake("Error inspecting job: it was registered as JSON, and has no source in HCL");
+  std::cout << trimmed(source.view()["Source"].text()) << '\n';
+  return 0;
+}
+
 }  // namespace
 
 Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
   JobView command{"job inspect [options] <id>", "Prints a job as the servers store it."};
   auto& version
       = command.option<std::optional<std::int64_t>>("version", "An earlier version of the job.");
-  if (auto code = command.start(arguments)) return *code;
+  auto& hcl = command.flag("hcl", "Prints the file that it was registered with.");
+  if (auto code = command.start(arguments, [&]() -> const char* {
+        return hcl && command.output.requested() ? "-hcl excludes -json and -t" : nullptr;
+      }))
+    return *code;
+  if (hcl) return print_source(command, version);
   boost::json::value job;
   if (version) {
     auto versions = NOMAD_TRY(

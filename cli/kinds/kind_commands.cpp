@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/input.hpp"
 #include "cli/kinds/specification.hpp"
 #include "cli/output/api_shape.hpp"
@@ -75,17 +76,13 @@ Query PageFlags::query() const {
   return query;
 }
 
-void PageFlags::hint(const std::string& command, const Answer& answer) const {
-  print_page_hint(fmt::format("{} -per-page {}", command, per_page), answer.next_token);
-}
-
 Result<boost::json::value> find_kind(Api& api, const KindWords& words, const std::string& name) {
   const auto list = NOMAD_TRY(
       api.get(words.list_path, {{"prefix", name}}).within("Error retrieving " + words.noun));
   const auto found = list.view().items();
   if (found.empty())
-    return mistake(
-        fmt::format("Error retrieving {0}: No {0} with prefix \"{1}\" found", words.noun, name));
+    return mistake(fmt::format("Error retrieving {0}: No {0} with prefix \"{1}\" found{2}",
+                               words.noun, name, meant_of_list(api, words.list_path, name)));
   for (const auto& object : found)
     if (found.size() == 1 || object["Name"].text() == name) return *object.raw();
   return mistake(
@@ -115,7 +112,9 @@ Result<int> delete_kind(const KindWords& words, const std::vector<std::string>& 
                      fmt::format("Removes a {} that nothing needs any more.", words.noun)};
   if (auto code = command.start(arguments, one_word(argument_of(words)))) return *code;
   const auto& name = command.positional()[0];
-  NOMAD_TRY(command.api->remove(words.path + segment(name)).within("Error deleting " + words.noun));
+  if (const auto done = command.api->remove(words.path + segment(name)); !done)
+    return with_meant(*command.api, done.error().within("Error deleting " + words.noun),
+                      words.list_path, name);
   std::cout << fmt::format("Successfully deleted {} \"{}\"!\n", words.noun, name);
   return 0;
 }
@@ -145,7 +144,7 @@ Result<int> list_kind(const KindWords& words, const std::vector<std::string>& ar
       command.api->get(words.list_path, pages.query()).within("Error querying " + words.plural));
   if (auto code = output.print(as_printed(ApiShape::kind, answer.body))) return *code;
   std::cout << kind_table(words, answer.view().items()) << '\n';
-  pages.hint(words.noun + " list", answer);
+  command.hint_next_page(answer.next_token);
   return 0;
 }
 

@@ -38,9 +38,6 @@ struct PageFlags {
   explicit PageFlags(Arguments& parser);
 
   Query query() const;
-
-  /// Says how to get the next page of what `command` lists.
-  void hint(const std::string& command, const Answer& answer) const;
 };
 
 /// The one of that name, or the only one whose name begins so.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/input.hpp"
 #include "cli/kinds/kind_commands.hpp"
 #include "cli/kinds/quota_tables.hpp"
@@ -34,7 +35,8 @@ Result<boost::json::value> find_namespace(Api& api, const std::string& name) {
   const auto found = list.view().items();
   if (found.empty())
     return mistake(
-        fmt::format("Error retrieving namespaces: Namespace \"{}\" matched no namespaces", name));
+        fmt::format("Error retrieving namespaces: Namespace \"{}\" matched no namespaces{}", name,
+                    meant_of_list(api, "/v1/namespaces", name)));
   for (const auto& ns : found)
     if (found.size() == 1 || ns["Name"].text() == name) return *ns.raw();
   return mistake("Prefix matched multiple namespaces\n\n" + namespace_table(found));
@@ -119,7 +121,8 @@ Result<int> run_namespace_apply(const std::vector<std::string>& arguments) {
 }
 
 Result<int> run_namespace_delete(const std::vector<std::string>& arguments) {
-  return delete_kind({.noun = "namespace", .path = "/v1/namespace/"}, arguments);
+  return delete_kind({.noun = "namespace", .list_path = "/v1/namespaces", .path = "/v1/namespace/"},
+                     arguments);
 }
 
 Result<int> run_namespace_inspect(const std::vector<std::string>& arguments) {

@@ -125,7 +125,7 @@ Result<int> run_node_pool_jobs(const std::vector<std::string>& arguments) {
   const auto code = print_listed(answer, output, "No jobs", [with_namespace](const View& jobs) {
     return job_table(jobs, with_namespace);
   });
-  if (!output.requested()) pages.hint("node pool jobs " + name, answer);
+  if (!output.requested()) command.hint_next_page(answer.next_token);
   return code;
 }
 
@@ -143,7 +143,7 @@ Result<int> run_node_pool_nodes(const std::vector<std::string>& arguments) {
   const auto code = print_listed(answer, output, "No nodes", [verbose](const View& nodes) {
     return pool_node_table(nodes, verbose);
   });
-  if (!output.requested()) pages.hint("node pool nodes " + name, answer);
+  if (!output.requested()) command.hint_next_page(answer.next_token);
   return code;
 }
 

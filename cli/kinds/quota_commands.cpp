@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/input.hpp"
 #include "cli/kinds/kind_commands.hpp"
 #include "cli/kinds/quota_tables.hpp"
@@ -72,7 +73,8 @@ Result<boost::json::value> find_quota(Api& api, const std::string& name) {
       = NOMAD_TRY(api.get("/v1/quotas", {{"prefix", name}}).within("Error retrieving quota"));
   const auto found = list.view().items();
   if (found.empty())
-    return mistake(fmt::format("Error retrieving quota: Quota \"{}\" matched no quotas", name));
+    return mistake(fmt::format("Error retrieving quota: Quota \"{}\" matched no quotas{}", name,
+                               meant_of_list(api, "/v1/quotas", name)));
   for (const auto& quota : found)
     if (found.size() == 1 || quota["Name"].text() == name) return *quota.raw();
   return mistake("Prefix matched multiple quotas\n\n" + quota_table(found));

@@ -44,13 +44,15 @@ Result<int> list_nodes(Api& api, const NodeStatusFlags& flags) {
   const auto nodes = NOMAD_TRY(api.get("/v1/nodes", query).within("Error querying node status"));
   if (auto code = flags.output.print(as_printed(ApiShape::node_stub, nodes.body))) return *code;
   const auto items = nodes.view().items();
-  if (flags.quiet) {
+  if (items.empty()) {
+    std::cout << "No nodes registered\n";
+  } else if (flags.quiet) {
     for (const auto& node : items)
       std::cout << node["ID"].text() << '\n';
-  } else if (!items.empty()) {
+  } else {
     std::cout << node_table(nodes.view(), flags.verbose, flags.os, flags.allocs, &api) << '\n';
   }
-  print_page_hint(fmt::format("node status -per-page {}", flags.per_page), nodes.next_token);
+  flags.hint_next_page(nodes.next_token);
   return 0;
 }
 
@@ -134,11 +136,14 @@ void print_events(const View& node, bool verbose) {
   Rows rows{{"Time", "Subsystem", "Message"}};
   if (verbose) rows[0].emplace_back("Details");
   for (const auto& event : events) {
-    Row row{clock_time(event["Timestamp"]), event["Subsystem"].text(), event["Message"].text()};
+    const auto driver = event["Details"]["driver"].text();
+    Row row{clock_time(event["Timestamp"]),
+            driver.empty() ? event["Subsystem"].text() : "Driver: " + driver,
+            event["Message"].text()};
     if (verbose) {
       std::vector<std::string> details;
       for (const auto& [key, value] : event["Details"].members())
-        details.push_back(key + " = " + value.text());
+        details.push_back(key + ": " + value.text());
       row.push_back(join(details, ", "));
     }
     rows.push_back(std::move(row));
@@ -246,8 +251,8 @@ Result<int> show_node(Api& api, const NodeStatusFlags& flags, const Answer& answ
   if (flags.stats && !flags.brief) print_host_stats(stats);
   print_section("Allocations", allocs.view().items().empty()
                                    ? "No allocations placed"
-                                   : alloc_table(allocs.view(), flags.verbose));
-  if (flags.verbose && !flags.brief) {
+                                   : alloc_table(allocs.view(), flags.verbose, false));
+  if (flags.verbose) {
     print_section("Attributes", key_values(node["Attributes"]));
     print_section("Meta", key_values(node["Meta"]));
   }
@@ -263,7 +268,9 @@ Result<int> run_node_status(const std::vector<std::string>& arguments) {
   auto& api = *command.api;
   if (command.positional().empty() && !command.self) return list_nodes(api, command);
   const auto id = NOMAD_TRY(command.self ? own_node(api) : command.positional()[0]);
-  auto node = NOMAD_TRY(find_by_prefix(api, node_kind, id, command.verbose));
+  auto kind = node_kind;
+  kind.or_id = "";
+  auto node = NOMAD_TRY(find_by_prefix(api, kind, id, command.verbose));
   if (auto code = command.output.print(as_printed(ApiShape::node, node.body))) return *code;
   return show_node(api, command, node);
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/interrupts.hpp"
 #include "cli/operator/debug_events.hpp"
 
 namespace nomad::cli {
@@ -12,14 +13,18 @@ namespace {
 
 using Clock = DebugStreams::Clock;
 
-/// Reads to the stream's end or until `end`. `take` gets each piece and says whether it wants more.
+/// How soon an interrupt is seen by who waits for a piece.
+constexpr std::chrono::milliseconds stream_glance{200};
+
+/// Reads to the stream's end, until `end` or until the capture is interrupted. `take` gets each
+/// piece and says whether it wants more.
 Result<> read_until(net::ResponseStream& from,
                     Clock::time_point end,
                     const std::function<Result<bool>(std::string)>& take) {
-  for (auto now = Clock::now(); now < end; now = Clock::now()) {
+  for (auto now = Clock::now(); now < end && !NotedInterrupt::came(); now = Clock::now()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - now);
-    auto piece = from.read(left);
-    if (!piece && piece.error().code == Errc::timeout) return {};
+    auto piece = from.read(std::min(left, stream_glance));
+    if (!piece && piece.error().code == Errc::timeout) continue;
     if (!piece) return piece.error();
     if (piece->empty() || !NOMAD_TRY(take(std::move(*piece)))) return {};
   }
@@ -73,16 +78,14 @@ void take_down_events(net::ResponseStream& from,
   if (!done) files[file + ".error"] = done.error().what + '\n';
 }
 
-/// The next profile of an agent. False if the agent has refused, or there is no room for it.
+/// A profile of one kind of an agent. False if the agent has refused, or there is no room for it.
 bool take_profile(Api& api,
-                  const DebugStreams::Agent& agent,
-                  std::int64_t seconds,
-                  unsigned number,
+                  const std::string& kind,
+                  const Query& query,
+                  const std::string& file,
                   std::size_t& bytes,
                   std::map<std::string, std::string>& files) {
-  const auto file = fmt::format("{}/profile_{:04}.prof", agent.folder, number);
-  const auto answer = api.send("GET", "/v1/agent/pprof/profile",
-                               {agent.name, {"seconds", std::to_string(seconds)}}, "");
+  const auto answer = api.send("GET", "/v1/agent/pprof/" + kind, query, "");
   if (!answer) {
     files[file + ".error"] = answer.error().what + '\n';
     return false;
@@ -98,6 +101,21 @@ bool take_profile(Api& api,
   }
   files[file] = answer->body;
   return true;
+}
+
+/// The next profiles of an agent: of its processor time, then of its memory.
+bool take_profiles(Api& api,
+                   const DebugStreams::Agent& agent,
+                   std::int64_t seconds,
+                   unsigned number,
+                   std::size_t& bytes,
+                   std::map<std::string, std::string>& files) {
+  const auto file = [&](const char* kind) {
+    return fmt::format("{}/{}_{:04}.prof", agent.folder, kind, number);
+  };
+  return take_profile(api, "profile", {agent.name, {"seconds", std::to_string(seconds)}},
+                      file("profile"), bytes, files)
+         && take_profile(api, "heap", {agent.name}, file("heap"), bytes, files);
 }
 
 }  // namespace
@@ -155,11 +173,12 @@ void DebugStreams::follow_profiles(Api api,
     std::size_t bytes = 0;
     for (unsigned number = 0; !left.empty(); ++number) {
       std::erase_if(left, [&](const Agent& agent) {
-        if (number > 0 && Clock::now() >= end) return false;
-        return !take_profile(api, agent, seconds, number, bytes, files);
+        if (NotedInterrupt::came() || (number > 0 && Clock::now() >= end)) return false;
+        return !take_profiles(api, agent, seconds, number, bytes, files);
       });
       if (interval >= duration || Clock::now() + interval >= end) return;
-      std::this_thread::sleep_for(interval);
+      sleep_until_interrupt(Clock::now() + interval);
+      if (NotedInterrupt::came()) return;
     }
   }};
 }

@@ -1,5 +1,6 @@
 // What `operator debug` follows while it asks for the state: logs, events and profiles of agents,
-// each taken down by a thread of its own until the capture's end.
+// each taken down by a thread of its own until the capture's end, or an interrupt that is noted
+// (cli/interrupts.hpp).
 #pragma once
 
 #include <chrono>
@@ -41,7 +42,8 @@ public:
   /// `topics` are "Topic:filter" each; `index` is the first that is wanted.
   void follow_events(Api& api, const std::vector<std::string>& topics, std::uint64_t index);
 
-  /// Profiles of the agents' processor time, one agent after the other, for `duration` each, which
+  /// Profiles of the agents' processor time, and of their memory at its end, one agent after the
+  /// other, for `duration` each, which
   /// is at least a second; again `interval` later if that is less. Each agent is asked once,
   /// however short the capture is. `api` is for this alone, and does not wait without an end.
   void follow_profiles(Api api,

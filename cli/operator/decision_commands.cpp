@@ -75,10 +75,7 @@ Result<int> run_operator_decisions(const std::vector<std::string>& arguments) {
                     std::to_string(one["UnderWay"].items().size()), result_of(one), end_of(one)});
   }
   std::cout << table(rows) << '\n';
-  std::string again = "operator decisions";
-  if (!eval.empty()) again += " -eval " + eval;
-  if (per_page > 0) again += fmt::format(" -per-page {}", per_page);
-  print_page_hint(again, answer.next_token);
+  command.hint_next_page(answer.next_token);
   return 0;
 }
 

@@ -87,7 +87,9 @@ Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
                      "Removes a root key that is not active and that nothing uses."};
   auto& force = command.flag("force",
                              "Removes it even if it has sealed variables or signs identities. What "
-                             "it has sealed can't be read any more.");
+                             "it has sealed can't be read any more. Tokens of identities that it "
+                             "has signed, and that tasks hold now, stop working: a task gets new "
+                             "ones at its next start, those with a ttl when they are renewed.");
   command.flag("verbose", "Has no effect, as with Nomad.");
   if (auto code = command.start(arguments, one_word("<key ID>"))) return *code;
   const auto id = NOMAD_TRY(find_key(*command.api, command.positional()[0]));

@@ -28,7 +28,13 @@ Result<int> run_scheduler_get_config(const std::vector<std::string>& arguments) 
   auto& api = command.api;
   auto answer = NOMAD_TRY(
       api->get(std::string{configuration_path}).within("Error querying scheduler configuration"));
-  if (auto code = output.print(answer.body)) return *code;
+  auto shown = answer.body;
+  if (shown.is_object()) {  // as Nomad's structures have it
+    shown.get_object().erase("Index");
+    shown.get_object()["LastIndex"] = answer.index;
+    shown.get_object()["RequestTime"] = answer.took.count();
+  }
+  if (auto code = output.print(shown)) return *code;
   const auto config = answer.view()["SchedulerConfig"];
   const auto preemption = config["PreemptionConfig"];
   std::cout << pairs(

@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/absent_services.hpp"
 #include "cli/api_command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/new_file.hpp"
 #include "cli/operator/debug_events.hpp"
 #include "cli/operator/debug_streams.hpp"
@@ -244,14 +245,15 @@ Result<DebugTimes> times_of(const DebugOptions& options) {
   return times;
 }
 
-/// Asks again and again until `end`.
+/// Asks again and again until `end`, or until somebody has seen enough.
 void capture(Capture& into, Nanoseconds interval, Clock::time_point end) {
-  for (unsigned number = 0;; ++number) {
+  for (unsigned number = 0; !NotedInterrupt::came(); ++number) {
     std::cout << fmt::format("    Capture interval {:04}\n", number) << std::flush;
     for (const auto& source : repeated)
-      into.ask(fmt::format("intervals/{:04}/{}", number, source.file), source.path);
+      if (!NotedInterrupt::came())
+        into.ask(fmt::format("intervals/{:04}/{}", number, source.file), source.path);
     const auto next = std::min(end, Clock::now() + interval);
-    std::this_thread::sleep_until(next);
+    sleep_until_interrupt(next);
     if (next >= end) return;
   }
 }
@@ -276,7 +278,12 @@ Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
   DebugOptions command{
       "operator debug [options]",
       "Collects state, logs, metrics and profiles of a cluster over a while into an "
-      "archive. Jobs' specifications, variables and keys are left out."};
+      "archive; Ctrl-C ends it early. Jobs' specifications, variables and keys are left out."};
+  accept_without_effect(
+      command,
+      {"consul-auth", "consul-ca-cert", "consul-ca-path", "consul-client-cert", "consul-client-key",
+       "consul-http-addr", "consul-token", "consul-token-file", "vault-address", "vault-ca-cert",
+       "vault-ca-path", "vault-client-cert", "vault-client-key", "vault-token"});
   if (auto code = command.parse(arguments, WordCount{})) return *code;
   const auto times = NOMAD_TRY(times_of(command));
   const auto topics
@@ -294,6 +301,7 @@ Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
       "Starting debugger...\n\n        Interval: {}\n        Duration: {}\n  pprof Interval: {}\n  "
       "pprof Duration: {}\n\n",
       command.interval, command.duration, command.pprof_interval, command.pprof_duration);
+  const NotedInterrupt noted;
   const auto end = Clock::now() + times.duration;
   Capture captured{api, command, end};
   captured.follow_events(topics);
@@ -303,6 +311,8 @@ Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
   captured.ask_nodes();
   captured.follow_profiles(std::move(profiles), times.pprof_duration, times.pprof_interval);
   capture(captured, times.interval, end);
+  if (NotedInterrupt::came())
+    std::cout << "Interrupted: what was collected so far is kept\n" << std::flush;
   return save(command, captured.finish());
 }
 

@@ -89,8 +89,24 @@ void add_at(boost::json::value& value,
   });
 }
 
+void shape_networks(boost::json::value& value, Names paths) {
+  for (const auto path : paths)
+    add_at(value, path, {"Hostname"}, "");
+}
+
+void shape_services(boost::json::value& job, const std::string& services) {
+  erase_at(job, services, {"Namespace"});
+  add_at(job, services, {"CheckRestart"}, nullptr);
+  add_at(job, services + ".Checks.*", {"CheckRestart"}, nullptr);
+  add_at(job, services + ".Checks.*", {"Advertise"}, "");
+}
+
 void shape_job(boost::json::value& job) {
   add_at(job, "", {"Migrate", "Reschedule"}, nullptr);
+  add_at(job, "TaskGroups.*.Scaling", {"Namespace"}, "");
+  shape_networks(job, {"TaskGroups.*.Networks.*", "TaskGroups.*.Tasks.*.Resources.Networks.*"});
+  shape_services(job, "TaskGroups.*.Services.*");
+  shape_services(job, "TaskGroups.*.Tasks.*.Services.*");
   add_at(job, "TaskGroups.*.Tasks.*.LogConfig", {"Enabled"}, nullptr);
   each_object(job, "TaskGroups.*.Tasks.*", [](boost::json::object& task) {
     const auto* csi = task.if_contains("CSIPluginConfig");
@@ -111,9 +127,13 @@ void shape_alloc(boost::json::value& alloc) {
           "PreviousAllocation"},
          "");
   add_at(alloc, "", {"PreemptedAllocations", "RescheduleTracker", "Services"}, nullptr);
+  add_at(alloc, "", {"DesiredTransition"}, boost::json::object{});
   add_at(alloc, "DesiredTransition", {"Migrate", "Reschedule"}, nullptr);
+  shape_networks(alloc,
+                 {"AllocatedResources.Shared.Networks.*", "AllocatedResources.Tasks.*.Networks.*",
+                  "Resources.Networks.*", "TaskResources.*.Networks.*"});
   add_at(alloc, "TaskStates.*.Events.*", {"DiskSize"}, 0);
-  erase_at(alloc, "", {"SharedResources"});
+  erase_at(alloc, "", {"SharedResources", "SigningKeyID"});
   erase_at(alloc, "DesiredTransition", {"ForceReschedule", "NoShutdownDelay"});
   erase_at(alloc, "AllocatedResources", {"TaskLifecycles"});
   erase_at(alloc, "AllocatedResources.Tasks.*.Cpu", {"ReservedCores"});
@@ -132,8 +152,7 @@ void shape_node(boost::json::value& node) {
            {"ComputedClass", "LastAllocUpdateIndex", "LastMissedHeartbeatIndex", "SecretID"});
   erase_at(node, "NodeResources", {"NodeNetworks"});
   erase_at(node, "ReservedResources.Cpu", {"ReservedCpuCores"});
-  for (const auto* networks : {"NodeResources.Networks.*", "Resources.Networks.*"})
-    add_at(node, networks, {"Hostname"}, "");
+  shape_networks(node, {"NodeResources.Networks.*", "Resources.Networks.*"});
 }
 
 void shape_node_stub(boost::json::value& node) {

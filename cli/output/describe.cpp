@@ -32,15 +32,19 @@ std::string placement_failure(const View& metric, const std::string& indent) {
   return text;
 }
 
+std::string failed_group(std::string_view group, const View& metric) {
+  const auto count = metric["CoalescedFailures"].number() + 1;
+  return fmt::format("Task Group \"{}\" (failed to place {} allocation{}):", group, count,
+                     count == 1 ? "" : "s");
+}
+
 std::string placement_failures(const View& failed_groups,
                                const std::string& indent,
                                std::string_view between) {
   std::string text;
   for (const auto& [group, metric] : failed_groups.members()) {
-    const auto count = metric["CoalescedFailures"].number() + 1;
     if (!text.empty()) text += between;
-    text += fmt::format("{}Task Group \"{}\" (failed to place {} allocation{}):", indent, group,
-                        count, count == 1 ? "" : "s");
+    text += indent + failed_group(group, metric);
     if (auto bullets = placement_failure(metric, indent + "  "); !bullets.empty())
       text += '\n' + bullets;
   }

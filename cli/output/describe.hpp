@@ -11,7 +11,10 @@ namespace nomad::cli {
 /// Why a group could not be placed: one `* …` bullet a line, each indented by `indent`.
 std::string placement_failure(const View& metric, const std::string& indent);
 
-/// `Task Group "g" (failed to place 2 allocations):` and its bullets, for every failed group.
+/// `Task Group "g" (failed to place 2 allocations):`
+std::string failed_group(std::string_view group, const View& metric);
+
+/// That and its bullets, for every failed group.
 std::string placement_failures(const View& failed_groups,
                                const std::string& indent,
                                std::string_view between = "\n");

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "cli/output/terminal_text.hpp"
-#include "cli/programs.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/text.hpp"
@@ -96,13 +95,6 @@ std::string title(std::string_view text) {
 
 void print_section(std::string_view name, const std::string& body) {
   std::cout << '\n' << title(name) << '\n' << body << '\n';
-}
-
-void print_page_hint(std::string_view command, const std::string& next_token) {
-  if (next_token.empty()) return;
-  std::cout << fmt::format(
-      "\nResults have been paginated. To get the next page run:\n\n{} {} -page-token {}\n",
-      program_name(), command, next_token);
 }
 
 bool takes_color(int descriptor) {

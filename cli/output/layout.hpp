@@ -32,10 +32,6 @@ std::string title(std::string_view text);
 /// Writes a titled part of a command's output to stdout, after an empty line.
 void print_section(std::string_view name, const std::string& body);
 
-/// Says how to get the next page of a list, unless `next_token` is empty. `command` is what to
-/// type for it: "eval list -per-page 2".
-void print_page_hint(std::string_view command, const std::string& next_token);
-
 /// `text` in yellow, green or red where colour is on.
 std::string colored(std::string_view text, std::string_view color);
 

@@ -6,12 +6,31 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::cli {
+namespace {
+
+/// Members as -json shows them: one of their tags says whether they lead.
+template <class Leads>
+boost::json::value members_with_leader(const View& members, const Leads& leads) {
+  if (members.raw() == nullptr) return {};
+  auto shown = *members.raw();
+  if (!shown.is_array()) return shown;
+  for (auto& member : shown.get_array()) {
+    const boost::json::string leader{leads(View{member})};
+    if (!member.is_object()) continue;
+    if (auto* tags = member.get_object().if_contains("Tags"); tags != nullptr && tags->is_object())
+      tags->get_object()["Leader"] = leader;
+  }
+  return shown;
+}
+
+}  // namespace
 
 Result<int> run_server_members(const std::vector<std::string>& arguments) {
   ApiCommand command{"server members [options]", "Lists the servers of the cluster."};
@@ -21,11 +40,14 @@ Result<int> run_server_members(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
   auto answer = NOMAD_TRY(api->get("/v1/agent/members").within("Error querying servers"));
-  if (auto code
-      = output.print(answer.view()["Members"].raw() == nullptr ? boost::json::value{}
-                                                               : *answer.view()["Members"].raw()))
-    return *code;
   auto leader = api->get("/v1/status/leader");
+  const auto leads = [&leader](const View& member) {
+    const auto tags = member["Tags"];
+    const auto rpc = (tags["rpc_addr"].text().empty() ? member["Addr"] : tags["rpc_addr"]).text()
+                     + ':' + tags["port"].text();
+    return leader && leader->view().text() == rpc ? "true" : "false";
+  };
+  if (auto code = output.print(members_with_leader(answer.view()["Members"], leads))) return *code;
   Rows rows{{"Name", "Address", "Port", "Status", "Leader", "Raft Version", "Build", "Datacenter",
              "Region"}};
   if (verbose)
@@ -36,10 +58,8 @@ Result<int> run_server_members(const std::vector<std::string>& arguments) {
             [](const View& a, const View& b) { return a["Name"].text() < b["Name"].text(); });
   for (const auto& member : members) {
     const auto tags = member["Tags"];
-    const auto rpc = (tags["rpc_addr"].text().empty() ? member["Addr"] : tags["rpc_addr"]).text()
-                     + ':' + tags["port"].text();
     Row row{member["Name"].text(), member["Addr"].text(), member["Port"].text(),
-            member["Status"].text(), leader && leader->view().text() == rpc ? "true" : "false"};
+            member["Status"].text(), leads(member)};
     if (verbose) row.push_back(member["ProtocolCur"].text());
     row.insert(row.end(), {tags["raft_vsn"].text(), tags["build"].text(), tags["dc"].text(),
                            tags["region"].text()});
@@ -97,6 +117,7 @@ Result<int> run_monitor(const std::vector<std::string>& arguments) {
   if (!server_id.empty()) query.emplace_back("server_id", server_id);
   if (json) query.emplace_back("log_json", "true");
   auto stream = NOMAD_TRY(api.stream("/v1/agent/monitor", query).within("Error starting monitor"));
+  const EndsWell whenever_it_is_enough;
   for (;;) {
     auto bytes = NOMAD_TRY(stream.read().within("Error reading monitor"));
     if (bytes.empty()) return 0;
@@ -145,9 +166,10 @@ Result<int> run_status(const std::vector<std::string>& arguments) {
   if (total == 1) return matches[0].first->run(arguments);
   std::cerr << fmt::format("Multiple matches found for id \"{}\"\n", id);
   for (const auto& [context, items] : matches) {
-    std::cerr << fmt::format("\n{}:\n", context->title);
+    std::vector<std::string> ids;
     for (const auto& item : items)
-      std::cerr << item.text() << '\n';
+      ids.push_back(item.text());
+    std::cerr << fmt::format("\n{}:\n{}\n", context->title, join(ids, ", "));
   }
   return 1;
 }

@@ -105,7 +105,7 @@ Result<int> run_service_info(const std::vector<std::string>& arguments) {
     print_blocks(answer.view());
   else
     print_registrations(answer.view());
-  print_page_hint(fmt::format("service info -per-page {}", per_page), answer.next_token);
+  command.hint_next_page(answer.next_token);
   return 0;
 }
 

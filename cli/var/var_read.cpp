@@ -1,4 +1,5 @@
 // var get, var list, var purge.
+#include <chrono>
 #include <iostream>
 
 #include <boost/json.hpp>
@@ -67,7 +68,11 @@ boost::json::value with_meta(const Answer& answer) {
   return boost::json::object{
       {"Data", answer.body},
       {"QueryMeta",
-       {{"LastIndex", answer.index}, {"KnownLeader", true}, {"NextToken", answer.next_token}}}};
+       {{"LastIndex", answer.index},
+        {"LastContact", std::chrono::nanoseconds{answer.last_contact}.count()},
+        {"KnownLeader", answer.known_leader},
+        {"RequestTime", answer.took.count()},
+        {"NextToken", answer.next_token}}}};
 }
 
 }  // namespace

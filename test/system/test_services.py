@@ -104,7 +104,7 @@ class ServicesTest(cluster.Case):
         page = self.printed("service", "info", "-per-page", "1", "web")
         self.assertTrue(page.endswith(
             "\nResults have been paginated. To get the next page run:\n\n"
-            f"nomadctl service info -per-page 1 -page-token default.{ordered[1]}\n"), page)
+            f"nomadctl service info -per-page 1 -page-token default.{ordered[1]} web\n"), page)
         rest = self.printed("service", "info", "-page-token", "default." + ordered[1], "-json", "web")
         self.assertEqual([ordered[1]], [service["ID"] for service in json.loads(rest)])
 

@@ -50,12 +50,14 @@ def missing_of_command(name, flags):
 
 
 def answers(agent, method, path):
-    """Whether anything is behind the path. What it answers is not read: some answers have no end."""
+    """Whether anything is behind the path by that method. Of one without an id any 404 says that there is not, of one with an
+    id (which nothing has) one without a text. What is answered is not read: some answers have no end."""
     connection = http.client.HTTPConnection("127.0.0.1", agent.port, timeout=20)
     try:
         connection.request(method, path + ("x/y" if path.endswith("/") else ""))
         reply = connection.getresponse()
-        return reply.status != 404 or reply.headers.get("Content-Length") != "0"
+        is_text = path.endswith("/") and reply.headers.get("Content-Length") != "0"
+        return reply.status != 405 and (reply.status != 404 or is_text)
     finally:
         connection.close()
 

@@ -191,3 +191,22 @@ TEST_CASE("arguments: the flag that is nearest to a misspelt one is named") {
   CHECK(flags.parser.parse({"-x"}) == 1);
   CHECK(far.err().starts_with("flag provided but not defined: -x\n"));
 }
+
+TEST_CASE("arguments: the next page is shown by the same command, without what is secret") {
+  Arguments parser{"service info [options] <name>", "Shows."};
+  parser.number("per-page", "How many.");
+  parser.option("page-token", "Where.");
+  parser.option("token", "A secret.");
+  parser.option("filter", "Which.");
+  parser.flag("verbose", "All.");
+  REQUIRE_FALSE(parser.parse({"-per-page", "2", "-token=s3cret", "-filter", "Port == 1", "-verbose",
+                              "-page-token", "old", "my web"}));
+  const Capture capture;
+  parser.hint_next_page("");
+  CHECK(capture.out().empty());
+  parser.hint_next_page("default.1");
+  CHECK(capture.out()
+        == "\nResults have been paginated. To get the next page run:\n\n"
+           "nomadctl service info -per-page 2 -filter 'Port == 1' -verbose -page-token default.1 "
+           "'my web'\n");
+}

@@ -189,6 +189,12 @@ struct Recorded : test::FakeAgent {
 
   void check_asked(const boost::json::object& one) {
     const auto& exchanges = one.at("exchanges").as_array();
+    // Ours looks what may have been meant, where nothing has the name.
+    for (std::size_t at = asked.size(); at-- > 0;)
+      if (asked[at].ends_with("?per_page=5000")) {
+        asked.erase(asked.begin() + static_cast<std::ptrdiff_t>(at));
+        tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(at));
+      }
     REQUIRE(asked.size() == exchanges.size());
     for (std::size_t at = 0; at < asked.size(); ++at) {
       const auto& exchange = exchanges[at].as_object();

@@ -108,7 +108,7 @@ TEST_CASE("completion: words of commands") {
 TEST_CASE("completion: a command's flags") {
   CHECK(texts("nomadctl fmt -") == Words{"-check", "-list", "-recursive", "-write"});
   const Words flags = texts("nomadctl job run -va");
-  CHECK(flags == Words{"-var", "-var-file"});
+  CHECK(flags == Words{"-var", "-var-file", "-vault-namespace", "-vault-token"});
   CHECK(texts("nomadctl -") == Words{});
 }
 

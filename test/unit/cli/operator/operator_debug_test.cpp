@@ -29,6 +29,7 @@ struct Debugged : test::FakeAgent {
         R"([{"ID":"n1","Status":"ready"},{"ID":"n2","Status":"down"},{"ID":"n3","Status":"ready"}])");
     answer("GET /v1/agent/monitor", "a line\n");
     answer("GET /v1/agent/pprof/profile", "a profile");
+    answer("GET /v1/agent/pprof/heap", "a heap");
   }
 
   int collect(std::vector<std::string> arguments = {}) {
@@ -63,6 +64,7 @@ TEST_CASE_FIXTURE(Debugged, "operator debug: logs and a profile of each agent th
     CAPTURE(std::string{agent});
     CHECK(file(std::string{agent} + ".log") == "a line\n");
     CHECK(file(std::string{agent} + "/profile_0000.prof") == "a profile");
+    CHECK(file(std::string{agent} + "/heap_0000.prof") == "a heap");
     CHECK(file(std::string{agent} + "/profile_0001.prof") == "none");
   }
   CHECK(file("servers/b.global.log") == "none");

@@ -29,6 +29,25 @@ TEST_CASE("api_shape: a job has what the structures have besides, and no empty p
   CHECK(printed(ApiShape::job, "null").is_null());
 }
 
+TEST_CASE("api_shape: networks, services and scaling of a job have what its file may say") {
+  CHECK(printed(ApiShape::job, R"({"TaskGroups":[{"Networks":[{"IP":""}],"Scaling":{"Min":1},
+            "Services":[{"Name":"s","Namespace":"default","Checks":[{"Type":"http"}]}],
+            "Tasks":[{"Resources":{"Networks":[{"IP":""}]},"Services":[{"Name":"t","Checks":null}]}]}]})")
+        == json::parse(R"({"Migrate":null,"Reschedule":null,"TaskGroups":[{
+            "Networks":[{"Hostname":"","IP":""}],"Scaling":{"Min":1,"Namespace":""},
+            "Services":[{"CheckRestart":null,"Name":"s",
+              "Checks":[{"Advertise":"","CheckRestart":null,"Type":"http"}]}],
+            "Tasks":[{"Resources":{"Networks":[{"Hostname":"","IP":""}]},
+              "Services":[{"CheckRestart":null,"Checks":null,"Name":"t"}]}]}]})"));
+  CHECK(printed(ApiShape::alloc, R"({"AllocatedResources":{"Shared":{"Networks":[{"IP":"::1"}]}}})")
+            .at("AllocatedResources")
+            .at("Shared")
+            .at("Networks")
+            .at(0)
+            .at("Hostname")
+        == "");
+}
+
 TEST_CASE("api_shape: an allocation, alone and in a list") {
   const auto alone = printed(ApiShape::alloc, R"({"AllocatedResources":{"TaskLifecycles":{},
       "Tasks":{"t":{"Cpu":{"CpuShares":5,"ReservedCores":null}}}},"SharedResources":{},
@@ -40,6 +59,8 @@ TEST_CASE("api_shape: an allocation, alone and in a list") {
       "PreemptedAllocations":null,"PreemptedByAllocation":"","PreviousAllocation":"",
       "RescheduleTracker":null,"Services":null,
       "TaskStates":{"t":{"Events":[{"DiskSize":0,"Type":"Started"}]}}})"));
+  CHECK(printed(ApiShape::alloc, R"({"SigningKeyID":"k"})").at("DesiredTransition")
+        == json::parse(R"({"Migrate":null,"Reschedule":null})"));
   CHECK(printed(ApiShape::alloc_stub, R"([{"ID":"a","DesiredTransition":{},"TaskStates":null}])")
         == json::parse(R"([{"ID":"a","TaskStates":null}])"));
 }
