@@ -14,6 +14,7 @@
 #include "runtime/config/keys.hpp"
 #include "runtime/config/reload.hpp"
 #include "runtime/jobspec/schema.hpp"
+#include "test/compatibility/later_releases.hpp"
 #include "test/compatibility/pages.hpp"
 
 namespace {
@@ -40,7 +41,7 @@ which the files are read (`schema/job.capnp`, `runtime/config/keys.def`); a test
 A value that says what holds anyway (`false`, an empty text, a default) is neither warned of nor refused. What stands in
 a block that is a warning or an error is not listed, unless it is an error where its block is a warning. Any other name
 that is not in these tables is unknown, which is an error in a file; jobs in JSON may have unknown names, which are
-ignored as in Nomad. Parsing alone (`/v1/jobs/parse`) judges nothing.
+ignored as in Nomad. Parsing alone (`/v1/jobs/parse`) judges nothing. What releases after 1.6 have stands [at the end](#later-releases).
 
 To move jobs over in stages, `server { allow_unsupported_blocks = true }` makes warnings of the errors of jobs; it has to
 be set on all servers. Jobs that are registered already run on as they are, whatever a later release thinks of them.
@@ -187,6 +188,7 @@ std::string make_page() {
   page += "\n## Configuration files\n\nA star stands for a label. Lists of several files add up, and a switch that is on "
           "stays on, as in Nomad.\n";
   append_keys(page);
+  page += later_releases;
   return page;
 }
 
