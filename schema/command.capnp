@@ -12,6 +12,7 @@ using Deployment = import "deployment.capnp";
 using Service = import "service.capnp";
 using Operator = import "operator.capnp";
 using Common = import "common.capnp";
+using Csi = import "csi.capnp";
 using Variable = import "variable.capnp";
 using Scaling = import "scaling.capnp";
 using Periodic = import "periodic.capnp";
@@ -335,6 +336,33 @@ struct AclReseal {
   }
   tokens @0 :List(Sealed);
   authMethods @1 :List(Sealed);
+  volumes @2 :List(Sealed);            # of CSI: by namespace\0id
+}
+
+# Stores a CSI volume, with its secrets sealed. Of one that is there its claims stay, with the access
+# and attachment mode that follow from them, and where the command has none its context and topologies.
+struct CsiVolumeRegister {
+  volume @0 :Csi.CsiVolume;
+  keepSecrets @1 :Bool;                # those that are stored stay, if there are some
+}
+
+# By force one whose claims are all of allocations that have ended.
+struct CsiVolumeDeregister {
+  namespace @0 :Text;
+  id @1 :Text;
+  force @2 :Bool;
+}
+
+# Takes claims, or says how far giving back is: in `state` taken by the rules of runtime/state/csi, of
+# which the outcome is; otherwise as a checkpoint, which never goes back, and in state
+# controllerDetached the claim goes. One of a volume or claim that is not there is passed over.
+struct CsiClaimUpdate {
+  struct Entry {
+    namespace @0 :Text;
+    volumeId @1 :Text;
+    claim @2 :Csi.CsiClaim;
+  }
+  entries @0 :List(Entry);             # one that is refused leaves all undone
 }
 
 # Rows of a kind that hold in all regions, as the authoritative one has them (runtime/cluster/regions),
@@ -429,5 +457,8 @@ struct Command {
     variableLocking @62 :VariableLocking;
     rootKeyForcedDelete @63 :Text;        # what it has sealed or signed is lost; never the active one
     jobVersionTagging @64 :JobVersionTagging;
+    csiVolumeRegister @65 :CsiVolumeRegister;
+    csiVolumeDeregister @66 :CsiVolumeDeregister;
+    csiClaimUpdate @67 :CsiClaimUpdate;
   }
 }

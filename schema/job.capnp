@@ -140,18 +140,18 @@ struct Service {
 }
 
 struct MountOptions $json("CSIMountOptions") {
-  fsType @0 :Text $json("FSType");
-  mountFlags @1 :List(Text);
+  fsType @0 :Text $json("FSType") $works;
+  mountFlags @1 :List(Text) $works;
 }
 
 struct VolumeRequest {
   name @0 :Text $label $works;
-  type @1 :Text $refused("there are no CSI volumes; use a host volume") $only(["host"]);
+  type @1 :Text $works;
   source @2 :Text $works;
   readOnly @3 :Bool $works;
-  accessMode @4 :Text $partly("of CSI volumes only, which are refused");
-  attachmentMode @5 :Text $partly("of CSI volumes only, which are refused");
-  mountOptions @6 :MountOptions $refused("there are no CSI volumes; leave it out");
+  accessMode @4 :Text $works;
+  attachmentMode @5 :Text $works;
+  mountOptions @6 :MountOptions $works;
   perAlloc @7 :Bool $works;
 }
 
@@ -229,11 +229,11 @@ struct Artifact $json("TaskArtifact") $nullable(true) {
 struct DispatchPayload $json("DispatchPayloadConfig") { file @0 :Text $works; }
 
 struct CsiPluginConfig $json("TaskCSIPluginConfig") {
-  id @0 :Text $json("ID");
-  type @1 :Text;
-  mountDir @2 :Text $default("/csi");
-  stagePublishBaseDir @3 :Text $default("/local/csi");
-  healthTimeout @4 :Int64 $duration $default("30s");
+  id @0 :Text $json("ID") $works;
+  type @1 :Text $works;
+  mountDir @2 :Text $default("/csi") $works;
+  stagePublishBaseDir @3 :Text $default("/local/csi") $works;
+  healthTimeout @4 :Int64 $duration $default("30s") $works;
 }
 
 # One of a task's or service's identities. The one without a name is Nomad's own; the others are of
@@ -298,8 +298,7 @@ struct Task {
   dispatchPayload @12 :DispatchPayload $update(inPlace) $works;
   volumeMounts @20 :List(VolumeMount) $hcl("volume_mount")
       $partly("exec, java and docker mount them; with other drivers the task fails with a word about it");
-  csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull
-      $refused("there are no CSI plugins");
+  csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull $works;
   leader @18 :Bool $update(inPlace) $works;
   shutdownDelay @19 :Int64 $duration $update(inPlace) $works;
   killSignal @22 :Text $update(inPlace) $works;

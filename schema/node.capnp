@@ -10,6 +10,7 @@ using import "annotations.capnp".always;
 using import "annotations.capnp".secret;
 using import "annotations.capnp".hidden;
 using Common = import "common.capnp";
+using Csi = import "csi.capnp";
 
 enum NodeStatus { initializing @0; ready @1; down @2; disconnected @3; }
 
@@ -153,8 +154,10 @@ struct Node {
   drivers @21 :List(DriverEntry) $map;
   hostVolumes @22 :List(HostVolumeEntry) $map;
   hostNetworks @23 :List(HostNetworkEntry) $map;
-  csiControllerPlugins @24 :Text $raw $json("CSIControllerPlugins");
-  csiNodePlugins @25 :Text $raw $json("CSINodePlugins");
+  csiControllersText @24 :Text $hidden;  # of earlier releases, which had none
+  csiNodesText @25 :Text $hidden;        # likewise
+  csiControllerPlugins @31 :List(Csi.CsiInfoEntry) $map $always $json("CSIControllerPlugins");
+  csiNodePlugins @32 :List(Csi.CsiInfoEntry) $map $always $json("CSINodePlugins");
   lastDrain @26 :DrainMetadata;
   lastMissedHeartbeatIndex @27 :UInt64;
   lastAllocUpdateIndex @28 :UInt64;

@@ -16,6 +16,8 @@ using import "annotations.capnp".raw;
 using import "annotations.capnp".secret;
 using Alloc = import "alloc.capnp";
 using Common = import "common.capnp";
+using Csi = import "csi.capnp";
+using Job = import "job.capnp";
 using Plugin = import "plugin.capnp";
 using Rpc = import "rpc.capnp";
 
@@ -81,7 +83,36 @@ struct Ask {
     # bytes each time, so asking again harms nothing. At most 10,000. Answer: identities, one for each,
     # in the same order; `unavailable`: no key can sign yet.
     signIdentities @13 :List(IdentityQuery);
+
+    # A CSI volume for an allocation of the node, and what its node plugin has to know of it. Its
+    # controller attaches it first, if it has one that does; held so long. May be repeated: who has the
+    # claim already gets the same answer. Answer: claimedVolume; `conflict`: others have it, or the plugin
+    # asks to try again: later it may do, as after `unavailable` and `timeout`; `not_found`: no such
+    # allocation, volume or plugin; `rejected`: it will not do.
+    claimVolume @14 :VolumeClaim;
+
+    # An allocation of the node does not use a volume any more. The servers do the steps that are left
+    # and free the claim; what is free already is passed over, so it may be repeated, and is, with
+    # `detached`, when the node's steps are done at last. Answer: done.
+    unpublishVolume @15 :VolumeUnpublish;
   }
+}
+
+struct VolumeClaim {
+  allocId @0 :Text;                # its namespace is the volume's
+  volumeId @1 :Text;               # with "[index]" of the allocation, if it has one for each
+  mode @2 :Csi.CsiClaimMode;       # read: the group's `volume` is read_only
+  accessMode @3 :Csi.CsiAccessMode;
+  attachmentMode @4 :Csi.CsiAttachmentMode;
+}
+
+struct VolumeUnpublish {
+  allocId @0 :Text;
+  volumeId @1 :Text;
+  # Nothing of it is published for this allocation, or staged for the last one, on the node. Otherwise
+  # the servers ask the node to see to that (csiNode, detach).
+  detached @2 :Bool;
+  namespace @3 :Text;              # of the volume; the allocation may have been forgotten
 }
 
 # Which identity, of an allocation on the node that has not ended.
@@ -124,7 +155,14 @@ struct Reply {
     previous @5 :Previous;
     data @6 :NodeData;
     identities @7 :List(Identity);
+    claimedVolume @8 :ClaimedVolume;
   }
+}
+
+# Rows: the volume (CsiVolume), without secrets and claims. Its secrets are the secret beside the answer:
+# the bytes of a CsiSecrets (Object<CsiSecrets>::from_bytes); none: it has none.
+struct ClaimedVolume {
+  publishContext @0 :List(Common.TextEntry);  # of the attach; may be private: never logged
 }
 
 # The client may stay silent for `ttlMs` from now on.
@@ -225,7 +263,105 @@ struct NodeAsk {
 
     # What the schedule of the named task, or an order, says now. Answer: scheduleState; errors as above.
     readPause @15 :Text;
+
+    # What a controller plugin on the node does. All of it may be repeated, as CSI demands. Only servers
+    # ask it. Answer: csiController, of the same kind. A NotFound of the plugin is success for deleting
+    # and detaching. Errors: `not_found`: there is no such healthy controller here, and nothing was done:
+    # another one may do it; `unavailable`, `timeout`, `overloaded`: the plugin does not answer, or says
+    # Unavailable, DeadlineExceeded or ResourceExhausted (of `create` and `expand`: `too_large`);
+    # `conflict`: FailedPrecondition, Aborted; `invalid_argument`: InvalidArgument, OutOfRange;
+    # `rejected`: whatever else it says. The text is the plugin's, without secrets.
+    csiController @16 :CsiControllerCall;
+
+    # What the node does with a volume by its node plugin. As above. Answer: csiNode.
+    csiNode @17 :CsiNodeCall;
   }
+}
+
+struct CsiControllerCall {
+  pluginId @0 :Text;
+  secrets @1 :List(Csi.SecretEntry);
+  union {
+    validate @2 :CsiValidate;
+    create @3 :CsiCreate;
+    delete @4 :Text;               # the external id
+    attach @5 :CsiAttach;
+    detach @6 :CsiDetach;
+    expand @7 :CsiExpand;
+    listVolumes @8 :CsiPage;
+    createSnapshot @9 :CsiCreateSnapshot;
+    deleteSnapshot @10 :Text;      # its id
+    listSnapshots @11 :CsiPage;
+  }
+}
+
+# ValidateVolumeCapabilities: each of the capabilities is confirmed, or it is `rejected`.
+struct CsiValidate {
+  externalId @0 :Text;
+  capabilities @1 :List(Csi.CsiCapability);
+  mountOptions @2 :Job.MountOptions;
+  parameters @3 :List(Common.TextEntry);
+  context @4 :List(Common.TextEntry);
+}
+
+struct CsiCreate {
+  name @0 :Text;
+  capacityMin @1 :Int64;           # bytes; 0: none given
+  capacityMax @2 :Int64;
+  capabilities @3 :List(Csi.CsiCapability);
+  mountOptions @4 :Job.MountOptions;
+  parameters @5 :List(Common.TextEntry);
+  snapshotId @6 :Text;             # at most one of the two
+  cloneId @7 :Text;
+  topologies @8 :Csi.CsiTopologyRequest;
+}
+
+struct CsiAttach {
+  externalId @0 :Text;
+  externalNodeId @1 :Text;
+  capability @2 :Csi.CsiCapability;
+  mountOptions @3 :Job.MountOptions;  # the volume's own
+  readOnly @4 :Bool;
+  context @5 :List(Common.TextEntry);
+}
+
+struct CsiDetach {
+  externalId @0 :Text;
+  externalNodeId @1 :Text;
+}
+
+struct CsiExpand {
+  externalId @0 :Text;
+  capacityMin @1 :Int64;
+  capacityMax @2 :Int64;
+  capability @3 :Csi.CsiCapability;
+  mountOptions @4 :Job.MountOptions;
+}
+
+struct CsiPage {
+  maxEntries @0 :Int32;            # 0: as the plugin likes
+  startingToken @1 :Text;
+}
+
+struct CsiCreateSnapshot {
+  externalId @0 :Text;             # of the volume
+  name @1 :Text;
+  parameters @2 :List(Common.TextEntry);
+}
+
+struct CsiNodeCall {
+  pluginId @0 :Text;
+  volumeId @1 :Text;
+  externalId @2 :Text;
+  namespace @3 :Text;
+  claim @4 :Csi.CsiClaim;          # without an allocation: of all that are no more, or do not run here
+  union {
+    # Unpublishes it for the claim's allocation, and unstages it after the last one that uses it. What is
+    # not published is done. `conflict`: the allocation lives here and uses it.
+    detach @5 :Void;
+    expand @6 :CsiExpand;          # NodeExpandVolume where the claim's allocation has it
+  }
+  secrets @7 :List(Csi.SecretEntry);
 }
 
 struct RestartTasks {
@@ -259,8 +395,47 @@ struct NodeReply {
     identities @5 :List(IdentityReport);  # by task, service and name; none: it has none, or has ended
     usageHistory @6 :List(UsageHistory);  # in the group's order
     scheduleState @7 :Alloc.TaskScheduleState;
+    csiController @8 :CsiControllerResult;
+    csiNode @9 :CsiNodeResult;
   }
 }
+
+struct CsiControllerResult {
+  union {
+    done @0 :Void;                 # validate, delete, detach, deleteSnapshot
+    created @1 :CsiCreated;
+    publishContext @2 :List(Common.TextEntry);  # attach
+    expanded @3 :CsiExpanded;
+    volumes @4 :CsiVolumesPage;
+    snapshots @5 :CsiSnapshotsPage;  # createSnapshot: the one
+  }
+}
+
+struct CsiCreated {
+  externalId @0 :Text;
+  capacity @1 :Int64;
+  context @2 :List(Common.TextEntry);
+  topologies @3 :List(Csi.CsiTopology);
+  snapshotId @4 :Text;
+  cloneId @5 :Text;
+}
+
+struct CsiExpanded {
+  capacity @0 :Int64;
+  onNodes @1 :Bool;                # NodeExpandVolume has to follow
+}
+
+struct CsiVolumesPage {
+  volumes @0 :List(Csi.CsiExternalVolume);
+  nextToken @1 :Text;
+}
+
+struct CsiSnapshotsPage {
+  snapshots @0 :List(Csi.CsiSnapshot);  # without sourceVolumeId, pluginId
+  nextToken @1 :Text;
+}
+
+struct CsiNodeResult { capacity @0 :Int64; }  # of expand
 
 struct NodeMeta {
   merged @0 :List(Common.TextEntry);  # as the node is registered

@@ -331,6 +331,8 @@ actor::Answer<door::NodeReply> ClientNode::answer(door::NodeAsk& msg) {
       return metadata_.answer(msg);
     case door::ClientActor::metrics:
       return metrics_.answer(msg);
+    case door::ClientActor::volumes:
+      return Error{Errc::not_found, "no CSI plugin runs on this node"};
   }
   return Error{Errc::internal, "a question without an actor"};
 }

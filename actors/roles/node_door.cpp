@@ -39,6 +39,10 @@ constexpr std::array table{
     QuestionInfo{Question::SIGN_IDENTITIES, "signIdentities", Answer::IDENTITIES,
                  Asker::proven_node, Serve::leader_lease, freely, false,
                  ServerActor::identity_endpoint, false},
+    QuestionInfo{Question::CLAIM_VOLUME, "claimVolume", Answer::CLAIMED_VOLUME, Asker::proven_node,
+                 Serve::leader_lease, freely, false, ServerActor::volume_endpoint, false},
+    QuestionInfo{Question::UNPUBLISH_VOLUME, "unpublishVolume", Answer::DONE, Asker::proven_node,
+                 Serve::leader, freely, false, ServerActor::volume_endpoint, false},
 };
 
 /// What servers ask of nodes, likewise.
@@ -85,6 +89,12 @@ constexpr std::array node_table{
     NodeQuestionInfo{NodeQuestion::READ_PAUSE, "readPause", NodeAnswer::SCHEDULE_STATE,
                      access::Capability::read_job, freely, actor::Priority::normal,
                      ClientActor::alloc_runner},
+    NodeQuestionInfo{NodeQuestion::CSI_CONTROLLER, "csiController", NodeAnswer::CSI_CONTROLLER,
+                     access::Capability::none, freely, actor::Priority::normal,
+                     ClientActor::volumes, csi_patience},
+    NodeQuestionInfo{NodeQuestion::CSI_NODE, "csiNode", NodeAnswer::CSI_NODE,
+                     access::Capability::none, freely, actor::Priority::normal,
+                     ClientActor::volumes, csi_patience},
 };
 
 template <class Table>

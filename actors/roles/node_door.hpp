@@ -129,6 +129,7 @@ enum class ServerActor : std::uint8_t {
   node_endpoint,
   data_endpoint,
   identity_endpoint,
+  volume_endpoint,
 };
 
 using Question = schema::door::Ask::Which;

@@ -71,7 +71,14 @@ enum class ClientActor : std::uint8_t {
   allocs,
   metadata,
   metrics,
+  volumes,
 };
+
+/// How long a node has for an answer.
+inline constexpr std::chrono::seconds node_patience{60};
+
+/// The same of what storage plugins do, which have two minutes for each call.
+inline constexpr std::chrono::seconds csi_patience{130};
 
 using NodeQuestion = schema::door::NodeAsk::Which;
 using NodeAnswer = schema::door::NodeReply::Which;
@@ -80,13 +87,14 @@ struct NodeQuestionInfo {
   NodeQuestion question;
   std::string_view name;  ///< "restartTasks", for logs.
   NodeAnswer answer;      ///< What it is answered by, and nothing else.
-  /// What who asks must be able to do. There is no question yet that servers ask for themselves:
-  /// the first needs a mark of the cluster's own between processes, which a user's token is no
-  /// proof of.
+  /// What who asks must be able to do. `none`: servers ask it for themselves. No user can: both
+  /// methods that bring questions are of servers of the region alone, and no endpoint passes this one
+  /// on; a server that asks it for a user has judged him.
   access::Capability needed;
   Repeat repeat;
   actor::Priority priority;
   ClientActor actor;
+  std::chrono::seconds patience = node_patience;
 };
 
 /// Null for a question of a newer release.

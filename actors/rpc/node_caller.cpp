@@ -16,7 +16,6 @@ using transport::Call;
 using transport::Delivery;
 
 constexpr auto search_patience = 5s;
-constexpr auto answer_patience = 60s;
 
 const Error& no_path() {
   static const Error error{Errc::not_found, "No path to node"};
@@ -90,7 +89,7 @@ struct NodeCallerState {
     Call call;
     call.method = server.empty() ? Method::node_question : Method::server_ask_node;
     call.body = door::pack(msg);
-    call.timeout = answer_patience;
+    call.timeout = question.patience;
     if (question.priority == actor::Priority::urgent) call.priority = RpcPriority::urgent;
     if (msg.who.grant()) {  // not of the cluster
       const auto& caller = msg.who.caller();
@@ -110,12 +109,12 @@ struct NodeCallerState {
           };
     const auto failed = [promise](const Error& err) mutable { promise.deliver(err); };
     if (server.empty()) {
-      self->request(transport, answer_patience + 5s,
+      self->request(transport, question.patience + 5s,
                     transport::CallNode{msg.subject(), std::move(call)})
           .then(answered, failed);
     } else {
       call.to.address = server;
-      self->request(transport, answer_patience + 5s, std::move(call)).then(answered, failed);
+      self->request(transport, question.patience + 5s, std::move(call)).then(answered, failed);
     }
   }
 
@@ -219,7 +218,7 @@ void serve_node_questions(MethodRouter& router,
     question->passed_on = true;
     const auto priority = row->priority;
     asker->ask<door::NodeReply>(
-        open, std::move(*question), answer_patience,
+        open, std::move(*question), row->patience,
         [reply = inbound.reply](const Result<door::NodeReply>& answer) {
           if (!answer) return reply(answer.error());
           reply(door::pack(*answer));

@@ -198,8 +198,6 @@ Object<schema::Node> build_node(const ClientOptions& options,
   write_drivers(drivers, unix_now, node);
   write_volumes(options, node);
   write_host_networks(options, node);
-  node.setCsiControllerPlugins("{}");
-  node.setCsiNodePlugins("{}");
   return draft.freeze();
 }
 

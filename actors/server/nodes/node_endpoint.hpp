@@ -28,6 +28,7 @@ struct NodeSide {
   NodeDoor endpoint;
   NodeDoor data{};
   NodeDoor identities{};
+  NodeDoor volumes{};
 
   NodeDoor door_of(door::ServerActor actor) const {
     switch (actor) {
@@ -39,6 +40,8 @@ struct NodeSide {
         return data;
       case door::ServerActor::identity_endpoint:
         return identities;
+      case door::ServerActor::volume_endpoint:
+        return volumes;
     }
     return {};
   }
