@@ -177,8 +177,10 @@ Result<net::ClientResponse> Api::send(const std::string& method,
                                       const std::string& path,
                                       const Query& query,
                                       std::string body) {
-  return of_agent(client_.send(
-      {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)}));
+  return of_agent(client_.send({.method = method,
+                                .target = target(path, query),
+                                .headers = headers_,
+                                .body = std::move(body)}));
 }
 
 Result<net::ClientResponse> Api::send_file(const std::string& method,

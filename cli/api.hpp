@@ -106,6 +106,11 @@ public:
   /// Where the agent is: of several addresses the one that was reached last.
   const std::string& address() const { return client_.address(); }
 
+  /// Later requests, but for files and streams, have this header; an empty one is none.
+  void add_header(std::string name, std::string value) {
+    if (!value.empty()) headers_.push_back({std::move(name), std::move(value)});
+  }
+
   /// Later requests go to this namespace.
   void use_namespace(const std::string& ns) { flags_.ns = ns; }
 
@@ -119,6 +124,7 @@ private:
   std::string target(const std::string& path, const Query& query) const;
 
   CommonFlags flags_;
+  net::Headers headers_;
   net::HttpClient client_;
 };
 

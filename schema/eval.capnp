@@ -4,6 +4,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
 using import "annotations.capnp".json;
 using import "annotations.capnp".map;
+using import "annotations.capnp".hidden;
 using import "annotations.capnp".time;
 using import "annotations.capnp".omitZero;
 using Common = import "common.capnp";
@@ -63,4 +64,5 @@ struct Evaluation $omitZero {
   modifyIndex @25 :UInt64;
   createTime @26 :Int64;
   modifyTime @27 :Int64;
+  waitsForVolumes @28 :Bool $hidden;   # groups of its that found no place ask for CSI volumes
 }

@@ -89,6 +89,9 @@ public:
   /// Asks client nodes, wherever they are connected.
   const rpc::NodeCaller& node_caller() const { return node_caller_; }
 
+  /// Who asks client nodes for this server; empty until the part is started.
+  const actor::Latest<AskedNode>& asked_nodes() const { return asked_nodes_; }
+
   /// The servers of this region that seem alive, for client nodes.
   const server::KnownServers& known_servers() const { return known_servers_; }
 

@@ -247,7 +247,8 @@ void ServerPart::start_duties(const config::AgentConfig& config, const AgentLink
       = server::spawn_sealed_link(server_, proposer, cluster_->forwarder(), raft_->leader);
   const auto duties = server::start_duties(
       server_,
-      {store_, fsm_, proposer, raft_->lease, keyring_, sealed, cluster_->forwarder(), rsa_keys_},
+      {store_, fsm_, proposer, raft_->lease, keyring_, sealed, cluster_->forwarder(), rsa_keys_,
+       cluster_->asked_nodes()},
       {.heartbeats
        = {.leases = lease_options(config.server),
           .servers = cluster_->known_servers(),

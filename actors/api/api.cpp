@@ -126,7 +126,7 @@ void add_routes(Routes& routes, const ApiOptions& options) {
   add_snapshot_routes(routes, {options.uploads.directory, options.http.body_files, server.keyring});
   add_search_routes(routes);
   add_fuzzy_search_routes(routes, options.search);
-  add_volume_routes(routes);
+  add_volume_routes(routes, {server.keyring, client.nodes});
   add_decision_routes(routes, server.decisions);
   add_operator_routes(routes, agent);
   add_agent_routes(routes, agent);

@@ -332,7 +332,7 @@ actor::Answer<door::NodeReply> ClientNode::answer(door::NodeAsk& msg) {
     case door::ClientActor::metrics:
       return metrics_.answer(msg);
     case door::ClientActor::volumes:
-      return Error{Errc::not_found, "no CSI plugin runs on this node"};
+      return Error{Errc::not_found, "this client does not know the question"};
   }
   return Error{Errc::internal, "a question without an actor"};
 }

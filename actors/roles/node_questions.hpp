@@ -88,8 +88,8 @@ struct NodeQuestionInfo {
   std::string_view name;  ///< "restartTasks", for logs.
   NodeAnswer answer;      ///< What it is answered by, and nothing else.
   /// What who asks must be able to do. `none`: servers ask it for themselves. No user can: both
-  /// methods that bring questions are of servers of the region alone, and no endpoint passes this one
-  /// on; a server that asks it for a user has judged him.
+  /// methods that bring questions are of servers of the region alone, and no endpoint passes this
+  /// one on; a server that asks it for a user has judged him.
   access::Capability needed;
   Repeat repeat;
   actor::Priority priority;

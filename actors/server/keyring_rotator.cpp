@@ -233,15 +233,19 @@ struct KeyringRotatorState {
           "sealing a variable anew");
   }
 
-  /// The secrets of access control, in one entry. Those that are not ours to open stay.
+  /// The secrets of access control and of CSI volumes, in one entry. Those that are not ours to
+  /// open stay.
   void rekey_acl(const state::Snapshot& snapshot, const keyring::KeyringDuties& duties) {
-    if (duties.rekey_tokens.empty() && duties.rekey_methods.empty()) return;
+    if (duties.rekey_tokens.empty() && duties.rekey_methods.empty() && duties.rekey_volumes.empty())
+      return;
     Draft<schema::Command> draft;
     auto body = draft->initAclReseal();
     const auto tokens = static_cast<unsigned>(duties.rekey_tokens.size());
     const auto methods = static_cast<unsigned>(duties.rekey_methods.size());
     auto of_tokens = body.initTokens(tokens);
     auto of_methods = body.initAuthMethods(methods);
+    const auto volumes = static_cast<unsigned>(duties.rekey_volumes.size());
+    auto of_volumes = body.initVolumes(volumes);
     unsigned done = 0;
     for (unsigned i = 0; i < tokens; ++i)
       done += reseal(snapshot, security::token_seal, *duties.rekey_tokens[i],
@@ -249,7 +253,10 @@ struct KeyringRotatorState {
     for (unsigned i = 0; i < methods; ++i)
       done += reseal(snapshot, security::auth_method_seal, *duties.rekey_methods[i],
                      view(duties.rekey_methods[i]->getName()), of_methods[i]);
-    if (done != 0) write(draft.freeze(), "sealing secrets of access control anew");
+    for (unsigned i = 0; i < volumes; ++i)
+      done += reseal(snapshot, security::csi_volume_seal, *duties.rekey_volumes[i],
+                     state::kind::CsiVolumes::key(*duties.rekey_volumes[i]), of_volumes[i]);
+    if (done != 0) write(draft.freeze(), "sealing secrets anew");
   }
 
   /// 1 if it could be opened, else 0, and `to` names nothing.
@@ -265,7 +272,7 @@ struct KeyringRotatorState {
     if (!secret) return 0;
     const auto sealed = keyring->seal_secret(active, {kind, name}, secret->text());
     if (!sealed) return 0;
-    to.setName(text(name));
+    to.setName({name.data(), name.size()});
     to.setBefore(row.getSealed());
     to.setKeyId(active->getKeyId());
     to.setSealed({reinterpret_cast<const unsigned char*>(sealed->data()), sealed->size()});

@@ -9,6 +9,7 @@
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "actors/server/scheduler_pool.hpp"
+#include "actors/server/volumes/volume_endpoint.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::server {
@@ -129,6 +130,39 @@ void tell_of_locks(const LockTracker& tracker, const OutcomeFeed::Outcomes& outc
     actor::tell(tracker, std::move(changed));
 }
 
+/// Only that there is something: the volumes are looked at together.
+void tell_of_volumes(const VolumeEndpoint& volumes, const OutcomeFeed::Outcomes& outcomes) {
+  const bool concerned = std::any_of(outcomes.begin(), outcomes.end(), [](const auto& outcome) {
+    return outcome->volumes_changed || !outcome->nodes_freed.empty() || outcome->replaced;
+  });
+  if (concerned) actor::tell(volumes, VolumesChanged{});
+}
+
+VolumeEndpoint spawn_volumes(const actor::Owner& owner, const ServerParts& parts) {
+  return spawn_volume_endpoint(owner, {.store = parts.store,
+                                       .proposer = parts.proposer,
+                                       .lease = parts.lease,
+                                       .keyring = parts.keyring,
+                                       .nodes = parts.nodes});
+}
+
+/// Has the duties hear of what is applied.
+void listen(const Server& server,
+            const ServerParts& parts,
+            const EvalBroker& broker,
+            const LockTracker& locks,
+            const VolumeEndpoint& volumes) {
+  const auto feed = std::make_shared<OutcomeFeed>(broker);
+  parts.fsm->set_listener([feed, server, locks, volumes](auto outcomes) {
+    tell_of_locks(locks, outcomes);
+    tell_of_volumes(volumes, outcomes);
+    const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
+                                      [](const auto& outcome) { return outcome->replaced; });
+    feed->add(std::move(outcomes));
+    if (replaced) actor::tell(server, StateReplaced{});
+  });
+}
+
 }  // namespace
 
 Duties start_duties(const Server& server,
@@ -170,24 +204,18 @@ Duties start_duties(const Server& server,
   const auto rotator
       = spawn_keyring_rotator(owner, store, parts.keyring, parts.sealed, options.keyring);
   const auto locks = spawn_lock_tracker(owner, store, proposer, parts.lease);
+  const auto volumes = spawn_volumes(owner, parts);
   const auto rows = spawn_region_rows(owner, store, parts.keyring, parts.lease);
   options.replication.metrics = metrics;
   const auto replicator = replicate(owner, parts, std::move(options.replication), random.next());
   const auto schedulers = start_workers(server, parts, broker, applier, options, metrics);
-  const auto feed = std::make_shared<OutcomeFeed>(broker);
-  parts.fsm->set_listener([feed, server, locks](auto outcomes) {
-    tell_of_locks(locks, outcomes);
-    const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
-                                      [](const auto& outcome) { return outcome->replaced; });
-    feed->add(std::move(outcomes));
-    if (replaced) actor::tell(server, StateReplaced{});
-  });
-  Duties duties{{tracker, nodes, data, identities}, rows, locks, schedulers, {}};
+  listen(server, parts, broker, locks, volumes);
+  Duties duties{{tracker, nodes, data, identities, NodeDoor{volumes}}, rows, locks, schedulers, {}};
   for (const auto& worker : schedulers->workers())
     duties.all.emplace_back(worker.actor);
-  for (const LeaderDuty& duty :
-       {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
-        LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{rotator}, LeaderDuty{locks}})
+  for (const LeaderDuty& duty : {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc},
+                                 LeaderDuty{deployments}, LeaderDuty{drainer}, LeaderDuty{periodic},
+                                 LeaderDuty{rotator}, LeaderDuty{locks}, LeaderDuty{volumes}})
     actor::tell(server, AddDuty{duty});
   if (replicator) {
     actor::tell(server, AddDuty{replicator});
@@ -197,7 +225,7 @@ Duties start_duties(const Server& server,
        {actor::Any{broker}, actor::Any{nodes}, actor::Any{data}, actor::Any{identities},
         actor::Any{tracker}, actor::Any{applier}, actor::Any{gc}, actor::Any{deployments},
         actor::Any{drainer}, actor::Any{periodic}, actor::Any{rotator}, actor::Any{locks},
-        actor::Any{rows}})
+        actor::Any{volumes}, actor::Any{rows}})
     duties.all.push_back(each);
   return duties;
 }

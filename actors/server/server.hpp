@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "actors/core/latest.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/job_types.hpp"
+#include "actors/roles/node_questions.hpp"
 #include "actors/server/core_gc.hpp"
 #include "actors/server/decisions/decision_feed.hpp"
 #include "actors/server/deployment_watcher.hpp"
@@ -60,8 +62,9 @@ struct ServerParts {
   std::shared_ptr<const raft::LeaderLease> lease;
   std::shared_ptr<security::Keyring> keyring;
   SealedLink sealed;
-  rpc::Forwarder forwarder = {};     ///< To other regions; empty: none is asked.
-  identity::RsaKeyOf rsa_keys = {};  ///< Of `keyring`; empty: made of it.
+  rpc::Forwarder forwarder = {};        ///< To other regions; empty: none is asked.
+  identity::RsaKeyOf rsa_keys = {};     ///< Of `keyring`; empty: made of it.
+  actor::Latest<AskedNode> nodes = {};  ///< Who asks client nodes; empty until somebody can.
 };
 
 /// Seeds are drawn, whatever is given.

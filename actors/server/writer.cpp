@@ -32,6 +32,10 @@ std::optional<access::Target> target_of(schema::Command::Reader command) {
     return access::Target{view(command.getJobStability().getNamespace())};
   if (command.isJobVersionTagging())
     return access::Target{view(command.getJobVersionTagging().getNamespace())};
+  if (command.isCsiVolumeRegister())
+    return access::Target{view(command.getCsiVolumeRegister().getVolume().getNamespace())};
+  if (command.isCsiVolumeDeregister())
+    return access::Target{view(command.getCsiVolumeDeregister().getNamespace())};
   if (command.isServiceDelete() && command.getServiceDelete().getKeys().size() > 0)
     return access::Target{view(command.getServiceDelete().getKeys()[0].getNamespace())};
   if (!command.isVariableApply()) return {};

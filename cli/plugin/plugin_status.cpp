@@ -9,6 +9,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
+#include "cli/volume/volume_tables.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -101,24 +102,23 @@ Result<int> run_plugin_status(const std::vector<std::string>& arguments) {
                      "Shows a plugin of an agent; without its name all of them."};
   OutputFlags output{command};
   auto& node = command.option("node", "The node whose agent is asked; otherwise the one at hand.");
-  auto& type = command.option("type", "\"csi\" lists CSI plugins, of which there are none.");
+  auto& type = command.option("type", "\"csi\" shows CSI plugins.");
+  auto& is_short = command.flag("short", "Of a CSI plugin: leaves its allocations out.");
+  auto& verbose = command.flag("verbose", "Of a CSI plugin: shows whole ids and capabilities.");
   if (auto code = command.parse(arguments)) return *code;
   if (command.positional().size() > 1)
     return command.misuse("This command takes no arguments or one: <plugin>");
   if (!type.empty() && type != "csi")
     return command.misuse("Invalid value for \"-type\"; valid values are [csi]");
   NOMAD_TRY(command.connect());
-  if (type == "csi") {
-    std::cout << title("Container Storage Interface") << "\nNo CSI plugins\n";
-    return 0;
-  }
+  const auto name = command.positional().empty() ? std::string{} : command.positional().front();
+  if (type == "csi") return print_csi_plugins(*command.api, name, output, {is_short, verbose});
   const auto answer = NOMAD_TRY(read_plugins(*command.api, node));
-  if (command.positional().empty()) {
+  if (name.empty()) {
     if (auto code = output.print(answer.body)) return *code;
     print_list(answer.view());
     return 0;
   }
-  const auto& name = command.positional().front();
   for (const auto& plugin : answer.view().items()) {
     if (plugin["Name"].text() != name) continue;
     if (auto code = output.print(*plugin.raw())) return *code;

@@ -38,6 +38,8 @@ std::span<const Alternative> alternatives(Capability needed) {
   static constexpr std::array by_volumes{Alternative{csi_read_volume, csi_read_volume},
                                          Alternative{csi_mount_volume, csi_mount_volume},
                                          Alternative{list_jobs, list_jobs}};
+  static constexpr std::array by_use{Alternative{csi_mount_volume, csi_mount_volume},
+                                     Alternative{read_job, read_job}};
   switch (needed) {
     case parse_job:
     case scale_job:
@@ -53,6 +55,8 @@ std::span<const Alternative> alternatives(Capability needed) {
       return by_writing;
     case csi_list_volume:
       return by_volumes;
+    case csi_read_volume:
+      return by_use;
     default:
       return {};
   }

@@ -80,6 +80,8 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
                                               duties.rekey_tokens);
         choose_sealed<state::kind::AclAuthMethods>(
             snapshot, entry.key(), thresholds.rekeyed_at_once, duties.rekey_methods);
+        choose_sealed<state::kind::CsiVolumes>(snapshot, entry.key(), thresholds.rekeyed_at_once,
+                                               duties.rekey_volumes);
         break;
       }
     }

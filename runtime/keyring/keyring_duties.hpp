@@ -28,6 +28,7 @@ struct KeyringDuties {
   std::vector<Object<schema::Variable>> rekey;  ///< To be sealed anew with the active key.
   std::vector<Object<schema::AclToken>> rekey_tokens;        ///< Their secrets, likewise.
   std::vector<Object<schema::AclAuthMethod>> rekey_methods;  ///< Their client secrets.
+  std::vector<Object<schema::CsiVolume>> rekey_volumes;      ///< Their secrets.
   std::vector<Object<schema::RootKey>> activate;  ///< Published ones whose time has come.
   std::vector<Object<schema::RootKey>> retire;    ///< Rekeying ones that are done.
   std::vector<std::string> remove;                ///< Unused old keys.

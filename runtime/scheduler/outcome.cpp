@@ -15,6 +15,7 @@ void fill_classes(schema::Evaluation::Builder eval,
                   const Eligibility& eligibility,
                   const Failed& failed) {
   eval.setEscapedComputedClass(eligibility.has_escaped());
+  eval.setWaitsForVolumes(eligibility.wants_volumes());
   if (eligibility.has_escaped()) {
     eval.initClassEligibility(0);
     return;

@@ -49,9 +49,10 @@ namespace nomad::security {
 /// What the API shows as a key's algorithm.
 inline constexpr std::string_view algorithm = "xchacha20-poly1305";
 
-/// Kinds of what secrets of access control belong to. Part of what is sealed: never changed.
+/// Kinds of what secrets belong to that are no variable's. Part of what is sealed: never changed.
 inline constexpr std::string_view token_seal = "acl token";
 inline constexpr std::string_view auth_method_seal = "acl auth method";
+inline constexpr std::string_view csi_volume_seal = "csi volume";
 
 /// What a secret belongs to.
 struct SecretLocation {

@@ -33,6 +33,9 @@ struct Applier::Entries {
 
   using A = Applier;
   using C = Command;
+  using N = schema::Command;
+
+  static constexpr std::string_view csi_gone = "CSIVolumeDeregistered";
 
   /// Those that are more than to store or remove one row.
   static constexpr auto own() {
@@ -98,6 +101,10 @@ struct Applier::Entries {
         on<&A::acl_expire, &C::getAclExpire>(schema::Command::ACL_EXPIRE, "ACLTokenDeleted"),
         on<&A::acl_reseal, &C::getAclReseal>(schema::Command::ACL_RESEAL),
         on<&A::shared_rows, &C::getSharedRows>(schema::Command::SHARED_ROWS),
+        on<&A::csi_register, &C::getCsiVolumeRegister>(N::CSI_VOLUME_REGISTER,
+                                                       "CSIVolumeRegistered"),
+        on<&A::csi_deregister, &C::getCsiVolumeDeregister>(N::CSI_VOLUME_DEREGISTER, csi_gone),
+        on<&A::csi_claim, &C::getCsiClaimUpdate>(N::CSI_CLAIM_UPDATE, "CSIVolumeClaim"),
         {schema::Command::GUARDED, {do_nothing}},  // `apply` takes out what it wraps
     });
   }

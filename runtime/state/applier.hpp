@@ -259,6 +259,7 @@ private:
   void node_deregister(schema::NodeDeregister::Reader command);
   void append_event(schema::Node::Builder node, schema::NodeEvent::Reader event);
   void note_alloc_update(std::string_view node_id);
+  void note_controllers(schema::Node::Reader node);
   bool is_given_up(std::string_view node_id) const;
   const Object<schema::Node>* find_node(std::string_view id);
 
@@ -290,6 +291,12 @@ private:
   void root_key_delete(capnp::Text::Reader id);
   void root_key_forced_delete(capnp::Text::Reader id);
   void remove_root_key(capnp::Text::Reader id, bool is_forced);
+
+  // volumes/apply_volume.cpp
+  void csi_register(schema::CsiVolumeRegister::Reader command);
+  void csi_deregister(schema::CsiVolumeDeregister::Reader command);
+  void csi_claim(schema::CsiClaimUpdate::Reader command);
+  std::optional<Error> check_claimant(schema::CsiClaimUpdate::Entry::Reader entry) const;
 
   // apply_restore.cpp
   void restore_begin(capnp::Text::Reader id);

@@ -64,7 +64,9 @@ void Applier::note(const ObjectOf<Kind>& before, const ObjectOf<Kind>& after) {
     };
     std::apply([&wake](const auto&... watch) { (wake(watch), ...); }, Kind::watches);
   }
-  if constexpr (requires { Kind::put_event; })
+  if constexpr (requires { &Kind::shown; }) {
+    if (events_ != nullptr) event(Kind::shown(row));
+  } else if constexpr (requires { Kind::put_event; })
     event_as(after ? Kind::put_event : Kind::remove_event, row);
   else if constexpr (requires { Kind::topic; })
     event(row);

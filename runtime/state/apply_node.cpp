@@ -117,6 +117,13 @@ void Applier::node_register(schema::NodeRegister::Reader command) {
     put_stamped<kind::NodePools>({}, pool.reader());
   }
   if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
+  note_controllers(*stored);
+}
+
+/// Volumes are to be had anywhere once a controller of theirs is healthy on some node.
+void Applier::note_controllers(schema::Node::Reader node) {
+  if (node.getCsiControllerPlugins().size() == 0 || node.getStatus() != Status::READY) return;
+  outcome_.volumes_opened.emplace_back();
 }
 
 void Applier::node_status_update(schema::NodeStatusUpdate::Reader command) {
@@ -137,6 +144,7 @@ void Applier::node_status_update(schema::NodeStatusUpdate::Reader command) {
   if (command.getStatus() == Status::DOWN)
     remove_services(t_.services_by_node, view(command.getNodeId()));
   if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
+  note_controllers(*stored);
   put_separate_evals(command.getEvaluations());
 }
 

@@ -112,6 +112,9 @@ Result<Tables> Restore::take() {
   // Which policies went is not known any more; so the last change of any job stands for theirs,
   // which nobody that waits can have heard of.
   t.scaling_policies_index = t.indexes[static_cast<std::uint32_t>(Table::jobs)];
+  t.csi_plugins_index = std::max({t.indexes[static_cast<std::uint32_t>(Table::nodes)],
+                                  t.indexes[static_cast<std::uint32_t>(Table::jobs)],
+                                  t.indexes[static_cast<std::uint32_t>(Table::csi_volumes)]});
   t.acl_tokens_replaced = t.indexes[static_cast<std::uint32_t>(Table::acl_tokens)];  // the same
   return std::move(t);
 }

@@ -121,6 +121,7 @@ void kind::Jobs::derive(Tables& tables,
     tables.scaling_policies_by_job.erase(join_key(key(*before), id));
     note(id);
   }
+  derive_plugins_of_job(tables, before, after, how);
 }
 
 }  // namespace nomad::state

@@ -1,6 +1,7 @@
 #include "runtime/state/snapshot.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/object/draft.hpp"
 #include "runtime/state/alloc_index.hpp"
@@ -17,6 +18,7 @@ constexpr RowOrder deployments_in_order_of_jobs = 2;
 constexpr RowOrder services_in_order_of_names = 1;
 constexpr RowOrder services_in_order_of_allocs = 2;
 constexpr RowOrder services_in_order_of_nodes = 3;
+constexpr RowOrder csi_volumes_in_order_of_plugins = 1;
 
 template <class V>
 V value_or_empty(const PersistentMap<V>& map, std::string_view key) {
@@ -63,6 +65,11 @@ Index Snapshot::index(Table table) const {
   if (table == Table::scaling_policies) {
     note_table(Table::jobs);
     return tables_->scaling_policies_index;
+  }
+  if (table == Table::csi_plugins) {
+    for (const auto source : {Table::nodes, Table::jobs, Table::csi_volumes})
+      note_table(source);
+    return tables_->csi_plugins_index;
   }
   const auto number = static_cast<std::uint32_t>(table);
   if (number >= stored_tables) return 0;
@@ -525,6 +532,61 @@ Index Snapshot::least_index() const {
 Object<schema::AutopilotConfiguration> Snapshot::autopilot_configuration() const {
   note_table(Table::autopilot_config);
   return tables_->autopilot_config;
+}
+
+Object<schema::CsiVolume> Snapshot::csi_volume(std::string_view ns, std::string_view id) const {
+  return row<kind::CsiVolumes>(join_key(ns, id));
+}
+
+std::vector<Object<schema::CsiVolume>> Snapshot::claimed_csi_volumes() const {
+  note_table(Table::csi_volumes);
+  std::vector<Object<schema::CsiVolume>> volumes;
+  for (const auto& entry : tables_->csi_volumes_claimed.all())
+    if (const auto* volume = tables_->csi_volumes.find(entry.key())) volumes.push_back(*volume);
+  return volumes;
+}
+
+std::vector<Object<schema::CsiVolume>> Snapshot::csi_volumes_of_plugin(
+    std::string_view plugin) const {
+  std::vector<Object<schema::CsiVolume>> volumes;
+  for (const auto& entry : noted_prefix(tables_->csi_volumes_by_plugin, Table::csi_volumes,
+                                        csi_volumes_in_order_of_plugins, join_key(plugin, "")))
+    volumes.push_back(entry.value());
+  return volumes;
+}
+
+std::vector<Object<schema::Node>> Snapshot::nodes_of_csi_plugin(std::string_view plugin) const {
+  note_table(Table::nodes);
+  const auto prefix = join_key(plugin, "");
+  std::vector<Object<schema::Node>> nodes;
+  for (const auto& entry : tables_->csi_plugin_nodes.prefix(prefix))
+    if (const auto* node = tables_->nodes.find(entry.key().substr(prefix.size())))
+      nodes.push_back(*node);
+  return nodes;
+}
+
+std::vector<Object<schema::Job>> Snapshot::jobs_of_csi_plugin(std::string_view plugin) const {
+  note_table(Table::jobs);
+  const auto prefix = join_key(plugin, "");
+  std::vector<Object<schema::Job>> jobs;
+  for (const auto& entry : tables_->csi_plugin_jobs.prefix(prefix))
+    if (const auto* job = tables_->jobs.find(entry.key().substr(prefix.size())))
+      jobs.push_back(*job);
+  return jobs;
+}
+
+std::vector<std::string> Snapshot::csi_plugins(std::string_view id_prefix) const {
+  for (const auto source : {Table::nodes, Table::jobs, Table::csi_volumes})
+    note_table(source);
+  std::set<std::string, std::less<>> ids;
+  const auto add = [&ids](const auto& range) {
+    for (const auto& entry : range)
+      ids.emplace(entry.key().substr(0, entry.key().find('\0')));
+  };
+  add(tables_->csi_plugin_nodes.prefix(id_prefix));
+  add(tables_->csi_plugin_jobs.prefix(id_prefix));
+  add(tables_->csi_volumes_by_plugin.prefix(id_prefix));
+  return {ids.begin(), ids.end()};
 }
 
 }  // namespace nomad::state

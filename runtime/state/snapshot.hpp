@@ -222,6 +222,17 @@ public:
   /// Whether there are such whose key has been removed by force: any later key may have signed.
   bool has_identities_of_lost_keys() const;
 
+  // CSI. Volumes: `row<kind::CsiVolumes>`, `rows<…>`.
+  Object<schema::CsiVolume> csi_volume(std::string_view ns, std::string_view id) const;
+  /// Those that have claims, by namespace and id.
+  std::vector<Object<schema::CsiVolume>> claimed_csi_volumes() const;
+  std::vector<Object<schema::CsiVolume>> csi_volumes_of_plugin(std::string_view plugin) const;
+  /// Who names a plugin: the nodes that it runs or ran on, and jobs whose tasks it is.
+  std::vector<Object<schema::Node>> nodes_of_csi_plugin(std::string_view plugin) const;
+  std::vector<Object<schema::Job>> jobs_of_csi_plugin(std::string_view plugin) const;
+  /// The ids of all that somebody names, in their order.
+  std::vector<std::string> csi_plugins(std::string_view id_prefix = {}) const;
+
   // The maps themselves, by the names that Tables has for them.
   const Jobs& jobs_map() const;
   const Nodes& nodes_map() const;

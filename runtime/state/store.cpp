@@ -74,6 +74,8 @@ std::uint32_t first_writer(Table table) {
       return schema::Command::QUOTA_UPSERT;
     case Table::admission_policies:
       return schema::Command::ADMISSION_POLICY_UPSERT;
+    case Table::csi_volumes:
+      return schema::Command::CSI_VOLUME_REGISTER;
     default:
       return table < Table::scaling_events ? 0 : known_commands() - 1;
   }

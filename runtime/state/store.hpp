@@ -61,6 +61,11 @@ struct Outcome {
   bool settings_changed = false;
   /// The whole state was replaced: whoever derives from it begins anew.
   bool replaced = false;
+  /// Namespaces in which a volume may be claimed that could not be before: it was registered, or a
+  /// claim of it has ended; "" is each of them, when a controller of some plugin is there.
+  std::vector<std::string> volumes_opened;
+  /// A volume was registered, removed, claimed or given back.
+  bool volumes_changed = false;
   /// The variable, by its key, whose lock was taken, taken again, or lifted; "": none.
   std::string locking;
   /// Jobs that were stopped or removed: (namespace, id).
@@ -69,8 +74,9 @@ struct Outcome {
   /// Whether the duties of a leader have to know.
   bool concerns_leader() const {
     return replaced || settings_changed || !evals.empty() || !nodes_opened.empty()
-           || !nodes_freed.empty() || !quotas_opened.empty() || !locking.empty()
-           || !jobs_stopped.empty() || (variable && variable->hasLock());
+           || !nodes_freed.empty() || !quotas_opened.empty() || !volumes_opened.empty()
+           || volumes_changed || !locking.empty() || !jobs_stopped.empty()
+           || (variable && variable->hasLock());
   }
 };
 

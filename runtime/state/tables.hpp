@@ -38,6 +38,11 @@ struct Tables : detail::KindList<Kinds>::AllRows {
   PersistentMap<std::string> quota_of_namespaces;  ///< namespace, if it has a quota
   PersistentMap<Shared<QuotaUse>> quota_use;       ///< quota
   PersistentMap<std::int64_t> variable_bytes;      ///< namespace; as they are stored
+
+  // Who names plugins of CSI besides volumes.
+  PersistentMap<Nothing> csi_plugin_nodes;  ///< plugin\0node id
+  PersistentMap<Nothing> csi_plugin_jobs;   ///< plugin\0namespace\0job id
+  Index csi_plugins_index = 0;              ///< Of the last change of what they are derived from.
 };
 
 /// The newest index by which something has changed that a token gave somebody. A new token changes

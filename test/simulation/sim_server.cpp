@@ -337,7 +337,8 @@ void SimServer::start_duties(const Proposer& proposer) {
        .lease = live_->lease,
        .keyring = live_->keyring,
        .sealed = sealed,
-       .rsa_keys = live_->rsa_keys},
+       .rsa_keys = live_->rsa_keys,
+       .nodes = cluster.asked_nodes()},
       {.heartbeats
        = {.leases
           = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s},

@@ -36,6 +36,7 @@ Capability needed_for(std::string_view topic) {
       {"Job", "Evaluation", "Allocation", "Deployment", "Service"});
   if (std::ranges::find(of_jobs, topic) != of_jobs.end()) return Capability::read_job;
   if (topic == "Node") return Capability::node_read;
+  if (topic == "CSIVolume") return Capability::csi_read_volume;
   return Capability::management;
 }
 

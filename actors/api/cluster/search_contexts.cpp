@@ -37,11 +37,16 @@ FoundIds match_names(const View& snapshot, const std::string& prefix, const Read
   return matches;
 }
 
-FoundIds match_nothing(const View&, const std::string&, const ReadOptions&) {
-  return {};
+FoundIds match_plugins(const View& snapshot, const std::string& prefix, const ReadOptions&) {
+  FoundIds matches;
+  for (const auto& id : snapshot.csi_plugins(prefix))
+    if (!matches.add(id)) break;
+  return matches;
 }
 
 constexpr auto id_of_job = [](schema::Job::Reader job) { return view(job.getId()); };
+
+constexpr auto id_of_volume = [](schema::CsiVolume::Reader volume) { return view(volume.getId()); };
 
 /// Variables by their paths; what they hold is not looked at.
 constexpr auto path_of = [](schema::Variable::Reader variable) { return view(variable.getPath()); };
@@ -58,12 +63,14 @@ constexpr std::array all_contexts = std::to_array<SearchContext>({
     {"node_pools", false, Table::node_pools, Capability::node_pool_read,
      match_ids<&state::Snapshot::rows<state::kind::NodePools>>},
     {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
-    {"plugins", false, {}, Capability::plugin_list, match_nothing},
+    {"plugins", false, Table::csi_plugins, Capability::plugin_list, match_plugins},
     {"scaling_policy", false, Table::scaling_policies, Capability::list_scaling_policies,
      match_ids<&state::Snapshot::scaling_policies_map>, Capability::read_job},
     {"vars", false, Table::variables, Capability::variables_list,
      match_names<&state::Snapshot::variables_map, path_of>},
-    {"volumes", false, {}, Capability::csi_list_volume, match_nothing, Capability::read_job},
+    {"volumes", false, Table::csi_volumes, Capability::csi_list_volume,
+     match_names<&state::Snapshot::rows<state::kind::CsiVolumes>, id_of_volume>,
+     Capability::read_job},
 });
 
 /// Whether the caller has the right somewhere.

@@ -202,7 +202,13 @@ void add_agent_routes(Routes& routes, AgentParts parts);
 
 void add_host_routes(Routes& routes, AgentParts parts);
 
-void add_volume_routes(Routes& routes);
+/// Of volumes.
+struct VolumeParts {
+  std::shared_ptr<security::Keyring> keyring;  ///< Null: this agent is no server.
+  AskedNode nodes;                             ///< Those that plugins run on.
+};
+
+void add_volume_routes(Routes& routes, VolumeParts parts);
 void add_scheduler_routes(Routes& routes, SchedulerParts parts);
 void add_gossip_routes(Routes& routes, AgentParts parts);
 void add_pprof_routes(Routes& routes, AgentParts parts);

@@ -18,6 +18,7 @@
 #include "runtime/object/entries.hpp"
 #include "runtime/object/flat_struct.hpp"
 #include "runtime/state/snapshot.hpp"
+#include "runtime/state/volumes/csi_plugins.hpp"
 
 namespace nomad::api {
 
@@ -200,6 +201,15 @@ public:
 
   std::vector<state::AllocRef> allocs_by_deployment(std::string_view deployment_id) const {
     return seen(snapshot_->allocs_by_deployment(deployment_id));
+  }
+
+  /// Of no namespace: what it tells everybody may know who sees a volume of it.
+  std::optional<state::CsiPlugin> csi_plugin(std::string_view id) const {
+    return state::find_csi_plugin(*snapshot_, id);
+  }
+
+  std::vector<std::string> csi_plugins(std::string_view id_prefix) const {
+    return snapshot_->csi_plugins(id_prefix);
   }
 
   /// Calls `use(status)` for each evaluation that the caller may see of namespace `ns`, "*" being

@@ -61,6 +61,7 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
   if (eval.needs_nodes && eval.escaped) escaped_.insert(eval.id);
   if (eval.needs_nodes && !eval.escaped) captured_[eval.ineligible_classes].insert(eval.id);
   if (eval.needs_nodes && is_system(eval)) by_node_[eval.node_id].insert(eval.id);
+  if (eval.waits_for_volumes) by_volumes_[eval.ns].insert(eval.id);
   if (eval.max_plan_attempts) max_plan_attempts_.insert(eval.id);
   count(eval, true);
   const std::string id = eval.id;
@@ -72,6 +73,10 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
 bool BlockedEvals::missed_unblock(const BlockedEval& eval) const {
   if (last_change_of_all_ > eval.snapshot_index) return true;
   if (!eval.quota.empty() && has_changed(quota_changes_, eval.quota, eval.snapshot_index))
+    return true;
+  if (eval.waits_for_volumes
+      && (has_changed(volume_changes_, eval.ns, eval.snapshot_index)
+          || has_changed(volume_changes_, "", eval.snapshot_index)))
     return true;
   if (!eval.needs_nodes) return false;
   for (const auto& [node_class, index] : class_changes_) {
@@ -93,7 +98,8 @@ BlockedEval BlockedEvals::remove(const std::string& id) {
     group->second.erase(id);
     if (group->second.empty()) captured_.erase(group);
   }
-  for (auto [groups, name] : {std::pair{&by_node_, &eval.node_id}, {&by_quota_, &eval.quota}}) {
+  for (auto [groups, name] :
+       {std::pair{&by_node_, &eval.node_id}, {&by_quota_, &eval.quota}, {&by_volumes_, &eval.ns}}) {
     const auto group = groups->find(*name);
     if (group == groups->end()) continue;
     group->second.erase(id);
@@ -154,6 +160,18 @@ void BlockedEvals::note_quota(std::string_view quota, std::uint64_t index) {
   note(quota_changes_, quota, index);
 }
 
+std::vector<BlockedEval> BlockedEvals::unblock_volumes(std::string_view ns, std::uint64_t index) {
+  note(volume_changes_, ns, index);
+  std::vector<std::string> ids;
+  for (const auto& [own, members] : by_volumes_)
+    if (ns.empty() || own == ns) ids.insert(ids.end(), members.begin(), members.end());
+  return remove_all(ids);
+}
+
+void BlockedEvals::note_volumes(std::uint64_t index) {
+  note(volume_changes_, "", index);
+}
+
 std::vector<BlockedEval> BlockedEvals::unblock_all(std::uint64_t index) {
   note_change(index);
   std::vector<std::string> ids;
@@ -201,6 +219,7 @@ void BlockedEvals::prune(std::uint64_t index) {
   std::erase_if(class_changes_, is_old);
   std::erase_if(node_changes_, is_old);
   std::erase_if(quota_changes_, is_old);
+  std::erase_if(volume_changes_, is_old);
 }
 
 void BlockedEvals::clear() {

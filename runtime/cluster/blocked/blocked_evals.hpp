@@ -43,6 +43,7 @@ struct BlockedEval {
   std::vector<std::string> ineligible_classes;  ///< Sorted.
   std::vector<std::string> eligible_classes;    ///< Sorted.
   std::string quota = {};                       ///< That its namespace has used up; empty: none.
+  bool waits_for_volumes = false;               ///< It asks for volumes of CSI.
   bool needs_nodes = true;                      ///< It waits for nodes (too).
   std::string token;  ///< Of the delivery that reblocks it; empty for a new one.
 
@@ -82,6 +83,12 @@ public:
 
   /// There is more of a quota at `index`. Returns, and forgets, what waits for it.
   std::vector<BlockedEval> unblock_quota(std::string_view quota, std::uint64_t index);
+
+  /// Volumes of a namespace ("": of any) may be claimed at `index` that could not be before.
+  std::vector<BlockedEval> unblock_volumes(std::string_view ns, std::uint64_t index);
+
+  /// As `unblock_volumes`, of any namespace, for a tracker that begins.
+  void note_volumes(std::uint64_t index);
 
   /// As `unblock_quota`, for a tracker that begins.
   void note_quota(std::string_view quota, std::uint64_t index);
@@ -133,11 +140,13 @@ private:
   std::map<Signature, std::set<std::string>> captured_;
   std::map<std::string, std::set<std::string>, std::less<>> by_node_;
   std::map<std::string, std::set<std::string>, std::less<>> by_quota_;
+  std::map<std::string, std::set<std::string>, std::less<>> by_volumes_;  ///< By namespace.
   std::set<std::string> max_plan_attempts_;
   std::uint64_t last_change_of_all_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> class_changes_;
   std::map<std::string, std::uint64_t, std::less<>> node_changes_;
   std::map<std::string, std::uint64_t, std::less<>> quota_changes_;
+  std::map<std::string, std::uint64_t, std::less<>> volume_changes_;  ///< "": of any namespace.
   std::vector<std::string> duplicates_;
   Demands demand_of_jobs_;
   Demands demand_of_classes_;

@@ -56,6 +56,7 @@ BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token) {
       .ineligible_classes = {},
       .eligible_classes = {},
       .quota = copy(eval.getQuotaLimitReached()),
+      .waits_for_volumes = eval.getWaitsForVolumes(),
       .needs_nodes = needs_nodes(eval),
       .token = std::move(token)};
   for (auto entry : eval.getClassEligibility())
@@ -80,6 +81,8 @@ std::vector<BlockedEval> wake(BlockedEvals& blocked,
   };
   for (const auto& quota : outcome.quotas_opened)
     add(blocked.unblock_quota(quota, outcome.index));
+  for (const auto& ns : outcome.volumes_opened)
+    add(blocked.unblock_volumes(ns, outcome.index));
   for (const auto& node : outcome.nodes_opened)
     wake_for(*node);
   for (const auto& id : outcome.nodes_freed)
@@ -96,6 +99,8 @@ void note_past(BlockedEvals& blocked, const state::Snapshot& snapshot, std::uint
   // Which namespaces had which quota is not known any more.
   for (const auto table : {state::Table::namespaces, state::Table::quotas})
     if (const auto index = snapshot.index(table); index > since) blocked.note_change(index);
+  if (const auto index = snapshot.index(state::Table::csi_plugins); index > since)
+    blocked.note_volumes(index);
   for (const auto& entry : snapshot.nodes())
     if (entry.value()->getModifyIndex() > since)
       note(entry.value(), entry.value()->getModifyIndex());

@@ -159,8 +159,6 @@ Reason describe(const NodeJudge& judge,
       return of_device(what, device_requests(group)[index], node);
     case Obstacle::host_volume:
       return of_volume(group.host_volumes[index], judge.alloc_name(), *node);
-    case Obstacle::csi_volume:
-      return plain(what, missing_csi_volume(group.csi_volumes[index], judge.alloc_name()));
     case Obstacle::distinct_hosts:
       return plain(what, "distinct_hosts", "there is one of the job");
     case Obstacle::present:
@@ -171,6 +169,7 @@ Reason describe(const NodeJudge& judge,
       return of_port(judge,
                      group.group.getNetworks()[0].getReservedPorts()[static_cast<unsigned>(index)],
                      node, may_name);
+    case Obstacle::csi_volume:
     case Obstacle::network:
     case Obstacle::network_room:
     case Obstacle::room:

@@ -158,8 +158,9 @@ void NodeJudge::judge_networks_and_volumes(schema::Node::Reader node, Reasons& o
   for (std::size_t i = 0; i < group_.host_volumes.size(); ++i)
     if (!has_host_volume(node, group_.host_volumes[i], alloc_name_))
       out.push_back(reason_id(Obstacle::host_volume, i));
-  for (std::size_t i = 0; i < group_.csi_volumes.size(); ++i)
-    out.push_back(reason_id(Obstacle::csi_volume, i));
+  if (group_.csi_volumes.empty()) return;
+  if (auto text = ground_.selector().missing_volumes(group_, node, alloc_name_); !text.empty())
+    out.push_back(network_reason(Obstacle::csi_volume, std::move(text)));
 }
 
 bool NodeJudge::place(const Object<schema::Node>& node, Verdict& out) {

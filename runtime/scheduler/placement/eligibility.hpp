@@ -22,6 +22,11 @@ public:
     groups_[std::string{group}].escapes = escapes;
   }
 
+  /// Some group asks for volumes of CSI, which are looked at on each node.
+  void set_wants_volumes() { wants_volumes_ = true; }
+
+  bool wants_volumes() const { return wants_volumes_; }
+
   ClassState job_state(std::string_view node_class) const {
     if (job_escapes_ || node_class.empty()) return ClassState::escaped;
     return find(job_, node_class);
@@ -90,6 +95,7 @@ private:
   }
 
   bool job_escapes_ = false;
+  bool wants_volumes_ = false;
   Classes job_;
   std::map<std::string, Group, std::less<>> groups_;
 };

@@ -17,11 +17,16 @@ std::string_view class_of(schema::Node::Reader node) {
 
 }  // namespace
 
-Feasibility::Feasibility(const JobSpec& job, OperandChecker& operands, Eligibility& eligibility)
-    : job_{job}, operands_{operands}, eligibility_{eligibility} {
+Feasibility::Feasibility(const JobSpec& job,
+                         OperandChecker& operands,
+                         Eligibility& eligibility,
+                         CsiVolumes* volumes)
+    : job_{job}, operands_{operands}, eligibility_{eligibility}, volumes_{volumes} {
   eligibility_.set_job(job.escapes_class());
-  for (const auto& group : job.groups())
+  for (const auto& group : job.groups()) {
     eligibility_.set_group(group.name, group.escapes_class);
+    if (!group.csi_volumes.empty()) eligibility_.set_wants_volumes();
+  }
 }
 
 bool Feasibility::meets(const std::vector<ConstraintSpec>& constraints,
@@ -105,9 +110,9 @@ bool Feasibility::check(const GroupSpec& group,
   if (!has_volumes)
     reason = "missing compatible host volumes";
   else if (!group.csi_volumes.empty())
-    reason = missing_csi_volume(group.csi_volumes.front(), alloc_name);
-  else if (breaks_distinct_hosts(group, here))
-    reason = "distinct_hosts";
+    reason = volumes_ != nullptr ? volumes_->missing(group, node, alloc_name)
+                                 : missing_csi_volume(group.csi_volumes.front(), alloc_name);
+  if (reason.empty() && breaks_distinct_hosts(group, here)) reason = "distinct_hosts";
   for (std::size_t i = 0; reason.empty() && i < group.distinct_properties.size(); ++i)
     reason = breaks_distinct_property(node, group.distinct_properties[i], distinct[i]);
   if (reason.empty()) return true;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/scheduler/placement/csi_volumes.hpp"
 #include "runtime/scheduler/placement/eligibility.hpp"
 #include "runtime/scheduler/placement/job_spec.hpp"
 #include "runtime/scheduler/placement/metrics.hpp"
@@ -18,8 +19,11 @@ namespace nomad::scheduler {
 
 class Feasibility {
 public:
-  /// All arguments outlive this.
-  Feasibility(const JobSpec& job, OperandChecker& operands, Eligibility& eligibility);
+  /// All arguments outlive this. Without `volumes` there are none of CSI.
+  Feasibility(const JobSpec& job,
+              OperandChecker& operands,
+              Eligibility& eligibility,
+              CsiVolumes* volumes = nullptr);
 
   /// Says whether the node may run one more allocation `alloc_name` of the group; if not, counts
   /// the reason in `metrics`. `distinct` has an element for each of the group's
@@ -45,6 +49,7 @@ private:
   const JobSpec& job_;
   OperandChecker& operands_;
   Eligibility& eligibility_;
+  CsiVolumes* volumes_;
 };
 
 }  // namespace nomad::scheduler

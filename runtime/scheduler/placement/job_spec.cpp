@@ -5,6 +5,7 @@
 
 #include "runtime/object/entries.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/state/volumes/claims.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -118,7 +119,9 @@ GroupSpec JobSpec::make_group(schema::TaskGroup::Reader group) const {
   for (const auto entry : group.getVolumes()) {
     const auto volume = entry.getValue();
     auto& volumes = view(volume.getType()) == "host" ? spec.host_volumes : spec.csi_volumes;
-    volumes.push_back({view(volume.getSource()), volume.getReadOnly(), volume.getPerAlloc()});
+    volumes.push_back({view(volume.getSource()), volume.getReadOnly(), volume.getPerAlloc(),
+                       state::access_mode_of(view(volume.getAccessMode())),
+                       state::attachment_mode_of(view(volume.getAttachmentMode()))});
   }
   return spec;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/object/object.hpp"
+#include "schema/csi.capnp.h"
 #include "schema/job.capnp.h"
 
 namespace nomad::scheduler {
@@ -57,6 +58,8 @@ struct VolumeSpec {
   std::string_view source;
   bool read_only = false;
   bool per_alloc = false;
+  schema::CsiAccessMode access_mode = schema::CsiAccessMode::UNKNOWN;
+  schema::CsiAttachmentMode attachment_mode = schema::CsiAttachmentMode::UNKNOWN;
 };
 
 struct GroupSpec {

@@ -119,6 +119,7 @@ void Proposal::place(const PlannedAlloc& placed, std::string_view group) {
   if (auto* known = node(node_id)) known->add(placed.demand, alloc);
   if (quota_) quota_->now += state::quota_use_of(placed.demand, alloc.resources());
   count(node_id, group, 1);
+  if (keeps_placed_) placed_.push_back(placed.row);
   Bandwidth taken;
   add_bandwidth(alloc.resources(), taken);
   if (!taken.empty()) with_bandwidth_[std::string{node_id}].push_back(placed.row);

@@ -88,6 +88,14 @@ public:
   /// Takes what the new row of group `group` uses.
   void place(const PlannedAlloc& placed, std::string_view group);
 
+  /// From now on what is placed is kept, for who has to look at it again.
+  void keep_placed() { keeps_placed_ = true; }
+
+  const std::vector<Object<schema::Allocation>>& placed() const { return placed_; }
+
+  /// Whether the allocation is stopped or preempted.
+  bool has_freed(std::string_view alloc_id) const { return freed_.contains(alloc_id); }
+
   /// Frees what another job's allocation uses.
   void preempt(const state::AllocRef& alloc);
 
@@ -110,6 +118,8 @@ private:
   std::unordered_map<std::string_view, std::unique_ptr<ProposedNode>> nodes_;
   std::map<std::string, JobUsage, std::less<>> job_usage_;
   std::set<std::string, std::less<>> freed_;  ///< Ids of stopped and preempted allocations.
+  bool keeps_placed_ = false;
+  std::vector<Object<schema::Allocation>> placed_;
   PreemptionCounts preemptions_;
   std::optional<QuotaBudget> quota_;
   /// The new rows that have bandwidth, by node.

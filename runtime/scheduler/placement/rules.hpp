@@ -33,7 +33,7 @@ bool has_host_volume(schema::Node::Reader node,
                      const VolumeSpec& wanted,
                      std::string_view alloc_name);
 
-/// There are no CSI volumes yet, so each that a group asks for is missing.
+/// The word for a CSI volume that there is not.
 std::string missing_csi_volume(const VolumeSpec& wanted, std::string_view alloc_name);
 
 /// Whether the node holds an allocation beside which there may be no other.

@@ -150,7 +150,9 @@ Selector::Selector(const JobSpec& job,
       proposal_{proposal},
       random_{random},
       options_{options},
-      feasibility_{job, operands_, eligibility} {
+      volumes_{job, state, job_allocs, proposal},
+      feasibility_{job, operands_, eligibility, &volumes_} {
+  if (eligibility.wants_volumes()) proposal.keep_placed();
   for (const auto& group : job.groups())
     state_of(group);
 }

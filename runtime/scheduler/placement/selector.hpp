@@ -93,6 +93,13 @@ public:
   /// Whether the quota has no room for what the group takes on any node.
   bool is_over_quota(const GroupSpec& group, MetricBuilder& metrics);
 
+  /// Why the node can't give the allocation its CSI volumes; empty if it can.
+  std::string missing_volumes(const GroupSpec& group,
+                              schema::Node::Reader node,
+                              std::string_view alloc_name) {
+    return volumes_.missing(group, node, alloc_name);
+  }
+
   /// What the group takes of a node of that capacity, in which it gets the cores that it asks for.
   state::Demand demand_on(const GroupSpec& group, const Capacity& capacity);
 
@@ -155,6 +162,7 @@ private:
   Random& random_;
   SelectorOptions options_;
   OperandChecker operands_;
+  CsiVolumes volumes_;
   Feasibility feasibility_;
   const Object<schema::Node>& take_node();
 

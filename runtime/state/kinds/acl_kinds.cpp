@@ -1,35 +1,10 @@
 // What the kinds of access control derive and refuse.
 #include "runtime/state/kinds/acl_kinds.hpp"
 
+#include "runtime/state/kinds/count_seals.hpp"
 #include "runtime/state/tables.hpp"
 
 namespace nomad::state::kind {
-
-namespace {
-
-/// Takes the use of a root key by `before` from the counts, and adds that by `after`.
-template <class T>
-void count_seals(Tables& tables, const Object<T>& before, const Object<T>& after) {
-  const auto key_of
-      = [](const Object<T>& row) { return row ? view(row->getKeyId()) : std::string_view{}; };
-  const auto from = key_of(before);
-  const auto to = key_of(after);
-  if (from == to) return;
-  auto& counts = tables.acl_sealed_by_key;
-  const auto add = [&counts](std::string_view key, std::uint64_t step) {
-    if (key.empty()) return;
-    const auto* found = counts.find(key);
-    const auto count = (found != nullptr ? *found : 0) + step;
-    if (count == 0)
-      counts.erase(key);
-    else
-      counts.insert_or_assign(key, count);
-  };
-  add(from, static_cast<std::uint64_t>(-1));
-  add(to, 1);
-}
-
-}  // namespace
 
 std::optional<std::string> AclPolicies::key_by_job(Reader policy) {
   if (!policy.hasJobAcl()) return std::nullopt;

@@ -137,6 +137,7 @@ void Applier::reseal(capnp::List<schema::AclReseal::Sealed>::Reader all) {
 void Applier::acl_reseal(schema::AclReseal::Reader command) {
   reseal<kind::AclTokens>(command.getTokens());
   reseal<kind::AclAuthMethods>(command.getAuthMethods());
+  reseal<kind::CsiVolumes>(command.getVolumes());
 }
 
 }  // namespace nomad::state

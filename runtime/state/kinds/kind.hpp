@@ -50,6 +50,7 @@ enum class Table : std::uint32_t {
   acl_bootstrap,         ///< ""
   quotas,                ///< name
   admission_policies,    ///< name
+  csi_volumes,           ///< namespace\0id
   allocs_by_node,        ///< node id: any change of its allocations
   allocs_for_node,       ///< node id: a change that servers made; what a client waits for
   allocs_by_job,         ///< namespace\0job id
@@ -61,6 +62,7 @@ enum class Table : std::uint32_t {
   services_by_alloc,     ///< allocation id
   services_by_job,       ///< namespace\0job id
   scaling_policies,      ///< id
+  csi_plugins,           ///< id: what nodes, jobs and volumes say of a plugin
   quota_use,             ///< quota: what its allocations or variables take
   draining_nodes,        ///< node id: a drain begins, changes or ends
   applied,               ///< "": each publication

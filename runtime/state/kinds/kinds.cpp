@@ -64,6 +64,10 @@ std::optional<Error> Namespaces::may_remove(const Tables& tables, Reader ns) {
     return Error{Errc::rejected, contains
                                      + "variable. All variables in namespace must be deleted "
                                        "before it can be deleted"};
+  if (!tables.csi_volumes.prefix(join_key(name, "")).empty())
+    return Error{Errc::rejected, contains
+                                     + "CSI volume. All CSI volumes in namespace must be deleted "
+                                       "before it can be deleted"};
   return std::nullopt;
 }
 

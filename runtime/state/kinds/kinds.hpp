@@ -15,6 +15,7 @@
 //   derive          what else follows from a row that is `before` replaced or removed by `after`;
 //                   either may be empty. What it changes must depend on these two alone;
 //   topic           its topic in the event stream; `filter_keys` what else may be asked for there;
+//   shown           a row as events have it, if that is not the whole;
 //   put_event, remove_event   the types of its events, if not those of the command;
 //   guides_leader   true: the leader's duties go by it, and are told at once when it changes;
 //   put, remove     its commands: `put` keeps the create index and sets the modify index;
@@ -32,7 +33,7 @@
 //
 // A new kind is a constant of Table (kind.hpp) behind the last stored one, its descriptor, and its
 // place in Kinds. Those of access control are in acl_kinds.hpp, those of
-// namespaces in namespace_kinds.hpp. runtime/cluster/kind_commands.hpp
+// namespaces in namespace_kinds.hpp, volumes in csi_kinds.hpp. runtime/cluster/kind_commands.hpp
 // decides on its commands.
 #pragma once
 
@@ -41,6 +42,7 @@
 #include <vector>
 
 #include "runtime/state/kinds/acl_kinds.hpp"
+#include "runtime/state/kinds/csi_kinds.hpp"
 #include "runtime/state/kinds/kind.hpp"
 #include "runtime/state/kinds/namespace_kinds.hpp"
 #include "runtime/state/rows.hpp"
@@ -78,7 +80,7 @@ struct Jobs : Stored<schema::Job, Table::jobs> {
 
   static constexpr std::tuple indexes{RowIndex{&Rows::jobs_by_token, &key_by_token}};
 
-  /// Lists its scaling policies.
+  /// Lists its scaling policies, and it for the plugins that its tasks are.
   static void derive(Tables& tables,
                      const Object<Type>& before,
                      const Object<Type>& after,
@@ -139,6 +141,12 @@ struct Nodes : Stored<schema::Node, Table::nodes> {
   }
 
   static constexpr std::tuple indexes{RowIndex{&Rows::draining_nodes, &if_draining}};
+
+  /// Lists it for the plugins that it has.
+  static void derive(Tables& tables,
+                     const Object<Type>& before,
+                     const Object<Type>& after,
+                     const Derivation& how);
 };
 
 struct NodePools : Stored<schema::NodePool, Table::node_pools> {
@@ -499,7 +507,8 @@ using Kinds = std::tuple<kind::Jobs,
                          kind::AclBindingRules,
                          kind::AclBootstraps,
                          kind::Quotas,
-                         kind::AdmissionPolicies>;
+                         kind::AdmissionPolicies,
+                         kind::CsiVolumes>;
 
 inline constexpr std::uint32_t stored_tables = std::tuple_size_v<Kinds>;
 

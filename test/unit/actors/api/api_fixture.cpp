@@ -126,6 +126,12 @@ door::NodeReply history(std::string_view task) {
 }
 
 actor::Answer<door::NodeReply> answer_of(Played& played, const door::NodeAsk& asked) {
+  if (asked->isCsiController() || asked->isCsiNode()) {
+    if (!played.volumes) return Error{Errc::not_found, "no such plugin"};
+    auto said = played.volumes(asked);
+    if (!said) return said.error();
+    return *std::move(said);
+  }
   if (asked->isReadMeta() || asked->isApplyMeta()) return meta(asked);
   if (asked->isReadHostUsage()) return client::usage_reply(host_usage());
   if (asked->isReadHostUsageHistory()) return history({});

@@ -34,6 +34,8 @@ struct Played {
   bool task_started = true;
   client::client_api::CheckReports checks;
   std::vector<client::client_api::IdentityReport> identities;
+  /// What its plugins say to questions about volumes; empty: it has none.
+  std::function<Result<door::NodeReply>(const door::NodeAsk&)> volumes;
   bool keeps_commands = false;
   std::vector<Bytes> commands;             ///< What was written to the log, if they are kept.
   bool leads = true;                       ///< Whether a read index is granted.

@@ -23,6 +23,12 @@ Result<net::HttpServer> serve(std::string body) {
     response.body = body;
     responder.send(std::move(response));
   });
+  router.handle("/v1/plugins", [](net::Responder responder) {
+    net::Response response;
+    response.content_type = "application/json";
+    response.body = "[]";
+    responder.send(std::move(response));
+  });
   net::ServerOptions options;
   options.listen = {"127.0.0.1:0"};
   return net::HttpServer::start(std::move(options), std::move(router));

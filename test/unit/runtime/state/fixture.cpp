@@ -98,6 +98,8 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
                        use->demand.memory_mb, use->demand.memory_max_mb, use->cores,
                        use->devices.size());
   });
+  add(lines, "csi_plugin_nodes", t.csi_plugin_nodes, nothing);
+  add(lines, "csi_plugin_jobs", t.csi_plugin_jobs, nothing);
   add(lines, "acl_sealed_by_key", t.acl_sealed_by_key, number);
   return lines;
 }

@@ -5,6 +5,7 @@
 #include <capnp/dynamic.h>
 
 #include "fixture.hpp"
+#include "random_volumes.hpp"
 #include "runtime/base/random.hpp"
 
 using namespace nomad;
@@ -29,7 +30,7 @@ public:
   }
 
   void draw(schema::Command::Builder command) {
-    switch (random_.below(23)) {
+    switch (random_.below(24)) {
       case 0:
       case 1:
       case 2:
@@ -86,6 +87,8 @@ public:
         return draw_job_extra(command);
       case 21:
         return draw_token(command);
+      case 22:
+        return draw_volume(command, random_);
       default:
         return draw_node(command);
     }
@@ -164,8 +167,14 @@ private:
     const auto status = static_cast<schema::NodeStatus>(random_.below(4));
     switch (random_.below(6)) {
       case 0:
-        return fill(command.initNodeRegister().initNode(),
-                    NodeSpec{name("node", 4), name("pool", 2), status});
+        fill(command.initNodeRegister().initNode(),
+             NodeSpec{name("node", 4), name("pool", 2), status});
+        if (random_.chance(0.5)) {
+          auto plugin = command.getNodeRegister().getNode().initCsiNodePlugins(1)[0];
+          plugin.setKey(text(name("plugin", 2)));
+          plugin.initValue().setHealthy(random_.chance(0.5));
+        }
+        return;
       case 1: {
         auto body = command.initNodeStatusUpdate();
         body.setNodeId(text(name("node", 4)));

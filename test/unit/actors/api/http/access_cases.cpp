@@ -134,6 +134,34 @@ Cases object_cases() {
   };
 }
 
+Cases volume_cases() {
+  const std::string b = "?namespace=bbb";
+  const std::string all = "?namespace=*";
+  const std::string volume
+      = R"({"Volumes":[{"ID":"bbb-volume","Namespace":"bbb","PluginID":"p","RequestedCapabilities":)"
+        R"([{"AccessMode":"single-node-writer","AttachmentMode":"file-system"}]}]})";
+  const std::string snapshot = R"({"Snapshots":[{"SourceVolumeID":"bbb-volume"}]})";
+  return {
+      {"GET /v1/volumes", {"/v1/volumes" + all + "&type=csi", "", "bbb-volume"}},
+      {"PUT /v1/volumes", {"/v1/volumes?namespace=a", volume}},
+      {"GET /v1/volumes/external", {"/v1/volumes/external" + b + "&plugin_id=p"}},
+      {"GET /v1/volumes/snapshot", {"/v1/volumes/snapshot" + b + "&plugin_id=p"}},
+      {"PUT /v1/volumes/snapshot", {"/v1/volumes/snapshot" + b, snapshot}},
+      {"DELETE /v1/volumes/snapshot", {"/v1/volumes/snapshot" + b + "&plugin_id=p&snapshot_id=s"}},
+      {"GET /v1/volume/csi/*", {"/v1/volume/csi/bbb-volume" + b}},
+      {"PUT /v1/volume/csi/*", {"/v1/volume/csi/bbb-volume?namespace=a", volume}},
+      {"DELETE /v1/volume/csi/*", {"/v1/volume/csi/bbb-volume" + b}},
+      {"PUT /v1/volume/csi/*/create", {"/v1/volume/csi/bbb-volume/create?namespace=a", volume}},
+      {"DELETE /v1/volume/csi/*/delete", {"/v1/volume/csi/bbb-volume/delete" + b}},
+      {"DELETE /v1/volume/csi/*/detach",
+       {"/v1/volume/csi/bbb-volume/detach" + b + "&node=" + own_node}},
+      {"PUT /v1/search",
+       {"/v1/search" + all, R"({"Prefix":"bbb","Context":"volumes"})", "bbb-volume"}},
+      {"GET /v1/event/stream",
+       {"/v1/event/stream?topic=CSIVolume" + std::string{"&namespace=bbb"}, "", "", false}},
+  };
+}
+
 Cases path_and_search_cases() {
   const std::string b = "?namespace=bbb";
   const std::string all = "?namespace=*";
@@ -189,6 +217,7 @@ Cases access_cases() {
   auto cases = job_cases();
   cases.merge(object_cases());
   cases.merge(path_and_search_cases());
+  cases.merge(volume_cases());
   cases.merge(node_cases());
   cases.merge(scaling_cases());
   return cases;

@@ -64,6 +64,12 @@ struct TwoNamespaces : ApiFixture {
       service.setAllocId(text(alloc));
       service.setNodeId(text(own_node));
     });
+    state().run([&](auto command) {
+      auto volume = command.initCsiVolumeRegister().initVolume();
+      volume.setId(text(ns + "-volume"));
+      volume.setNamespace(text(ns));
+      volume.setPluginId("p");
+    });
     const auto put
         = as("owner", "PUT", "/v1/var/" + ns + "/path?namespace=" + ns, R"({"Items":{"k":"v"}})");
     REQUIRE(put.status == 200);
