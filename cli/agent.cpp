@@ -332,6 +332,7 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   if (!executor) return refuse_agent(executor.error());
   const auto artifact = find_program("nomadctl-artifact", "../runtime/artifact/fetcher");
   agent::Programs programs{.executor = *executor, .artifact = artifact.value_or("")};
+  programs.csi = find_program("nomadctl-csi", "../runtime/csi/caller").value_or("");
   if (!config->plugin_dir.empty()) {
     auto host = find_program("nomadctl-plugin-host", "../runtime/plugin/process");
     if (!host) return refuse_agent(host.error());

@@ -48,7 +48,7 @@ struct HookTarget {
   allocId @0 :Text;
   allocRoot @1 :Text;         # "<alloc_dir>/<alloc id>"
   task @2 :Text;              # empty: the hook is the allocation's
-  driver @3 :Capabilities;    # the task's
+  driver @3 :Capabilities;    # the task's; of an allocation only `mounts`: one of its drivers can
   healthKnown @4 :Bool;       # the allocation has its verdict
   begun @5 :Bool;             # an earlier agent has started tasks of it
   hostVolumes @6 :List(Node.HostVolumeEntry);  # of the node, if the group has volumes

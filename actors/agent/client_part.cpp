@@ -298,6 +298,7 @@ Result<client::PreparedClient> ClientPart::prepare(const config::AgentConfig& co
                                                    plugin::PluginLoader* loader,
                                                    std::shared_ptr<client::TaskSockets> sockets) {
   auto options = NOMAD_TRY(client_options(config, programs.executor, http_address));
+  options.csi_path = programs.csi;
   NOMAD_TRY(storage::make_directories(
       {{options.state_dir}, {options.alloc_dir, storage::passable_mode}}));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));

@@ -48,7 +48,8 @@ struct AllocFacts {
   std::optional<workload::HealthStatus> health{};  ///< Once it is known.
   bool begun = false;                              ///< An earlier agent has started tasks of it.
 
-  HookScope scope(std::string_view root) const;  ///< `root`: its directory.
+  /// `root`: its directory; `mounts`: a driver of its tasks can show them volumes.
+  HookScope scope(std::string_view root, bool mounts = false) const;
 };
 
 }  // namespace nomad::client

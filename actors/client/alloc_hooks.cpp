@@ -6,6 +6,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
 
@@ -36,7 +37,13 @@ void AllocHooks::equip(const Parts& parts) {
 }
 
 HookScope AllocHooks::hook_scope() const {
-  return facts_.scope(parts_->node.alloc_root(facts_.id));
+  bool mounts = false;
+  if (const auto group = workload::find_group(*facts_.job, facts_.alloc->task_group()))
+    for (const auto task : group->getTasks()) {
+      const auto* const driver = find_driver(parts_->drivers, copy(task.getDriver()));
+      mounts = mounts || (driver != nullptr && driver->capabilities().getMounts());
+    }
+  return facts_.scope(parts_->node.alloc_root(facts_.id), mounts);
 }
 
 void AllocHooks::fill(const HookEntry&, schema::plugin::HookRequest::Builder request) const {

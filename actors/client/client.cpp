@@ -16,6 +16,7 @@
 #include "actors/client/server_contact.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/client/templates/template_settings.hpp"
+#include "actors/client/volumes/volume_manager.hpp"
 #include "actors/core/part.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
@@ -33,7 +34,10 @@ using namespace std::chrono_literals;
 constexpr auto start_timeout = 50s;
 
 /// The parts' own messages are theirs alone.
-using ClientSelf = actor::WithParts<actor::WithInternal<Client, void(driver_manager::Changed)>,
+using ClientSelf = actor::WithParts<actor::WithInternal<Client,
+                                                        void(driver_manager::Changed),
+                                                        void(volume_manager::Changed),
+                                                        void(volume_manager::Happened)>,
                                     NodeAllocs,
                                     ServerContact,
                                     Machine,
@@ -68,6 +72,10 @@ private:
   void node_changed();
   void drivers_changed(const driver_manager::Changed& msg);
   actor::Answer<door::NodeReply> answer(door::NodeAsk& msg);
+  actor::Answer<door::NodeReply> ask_volumes(door::NodeAsk& msg);
+
+  std::string csi_root() const { return options_.state_dir + "/csi"; }
+
   actor::Answer<client_actor::Reconfigured> reconfigure(client_actor::Reconfigure& msg);
   actor::Answer<client_actor::Stopped> stop();
   void finish_stop();
@@ -92,6 +100,8 @@ private:
   DataWatcher data_;
   IdentitySigner identities_;
   const std::shared_ptr<NodeIdentities> node_identities_ = std::make_shared<NodeIdentities>();
+  VolumeManager volumes_;
+  std::shared_ptr<const CsiStandings> csi_ = std::make_shared<const CsiStandings>();
   PendingDeregistrations deregistrations_;  ///< Empty: no plugin brings providers.
   DriverManager manager_;
   std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
@@ -277,6 +287,16 @@ void ClientNode::spawn_shared() {
       self_, {.node_id = identity_.id, .servers = parts_.servers, .settings = templates_});
   identities_ = spawn_identity_signer(
       self_, {.node_id = identity_.id, .servers = parts_.servers, .unix_now = options_.unix_now});
+  volumes_ = spawn_volume_manager(
+      self_, {.node_id = identity_.id,
+              .root = csi_root(),
+              .servers = parts_.servers,
+              .db = parts_.db,
+              .steps = parts_.steps,
+              .calls = parts_.csi_calls ? parts_.csi_calls
+                                        : csi::make_plugin_calls({.program = options_.csi_path}),
+              .unix_now = options_.unix_now,
+              .parent = self_});
   if (const auto& providers = parts_.plugins->providers)
     deregistrations_ = spawn_pending_deregistrations(
         self_,
@@ -306,7 +326,7 @@ void ClientNode::take_up() {
 
 /// The node as it is now, and what runners have to know of it.
 void ClientNode::make_node() {
-  node_ = build_node(options_, identity_, machine_.facts(), *drivers_, metadata_.merged(),
+  node_ = build_node(options_, identity_, machine_.facts(), *drivers_, metadata_.merged(), *csi_,
                      options_.unix_now());
   cpus_.set_reservable(machine_.facts().reservable_cores);
   make_parts();
@@ -332,9 +352,19 @@ actor::Answer<door::NodeReply> ClientNode::answer(door::NodeAsk& msg) {
     case door::ClientActor::metrics:
       return metrics_.answer(msg);
     case door::ClientActor::volumes:
-      return Error{Errc::not_found, "this client does not know the question"};
+      return ask_volumes(msg);
   }
   return Error{Errc::internal, "a question without an actor"};
+}
+
+/// Servers alone ask it.
+actor::Answer<door::NodeReply> ClientNode::ask_volumes(door::NodeAsk& msg) {
+  if (!volumes_) return Error{Errc::unavailable, "the client is starting"};
+  auto promise = self_->make_response_promise<door::NodeReply>();
+  self_->request(volumes_, door::info(msg).patience + 10s, std::move(msg))
+      .then([promise](door::NodeReply& reply) { promise.deliver(std::move(reply)); },
+            [promise](const Error& err) { promise.deliver(err); });
+  return promise;
 }
 
 actor::Answer<client_actor::Reconfigured> ClientNode::reconfigure(client_actor::Reconfigure& msg) {
@@ -376,6 +406,8 @@ void ClientNode::make_hooks() {
                                   .templates = templates_,
                                   .network = network_,
                                   .peers = options_.peers,
+                                  .volumes = volumes_,
+                                  .csi_root = csi_root(),
                                   .region = options_.region,
                                   .unix_now = options_.unix_now})
           .value());
@@ -458,6 +490,13 @@ ClientSelf::behavior_type ClientNode::behavior() {
   return actor::behavior_of<ClientSelf>(
       actor::handlers([this](door::NodeAsk& msg) { return answer(msg); },
                       [this](const driver_manager::Changed& msg) { drivers_changed(msg); },
+                      [this](const volume_manager::Changed& msg) {
+                        csi_ = msg.standings;
+                        node_changed();
+                      },
+                      [this](const volume_manager::Happened& msg) {
+                        events_.happened("Storage", msg.message, msg.details);
+                      },
                       [this](client_actor::Reconfigure& msg) { return reconfigure(msg); },
                       [this](client_actor::Stop) { return stop(); }),
       allocs_.handlers(), servers_.handlers(), machine_.handlers(), events_.handlers(),

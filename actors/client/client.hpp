@@ -26,6 +26,10 @@
 #include "actors/roles/node_door.hpp"
 #include "runtime/telemetry/registry.hpp"
 
+namespace nomad::csi {
+class PluginCalls;
+}
+
 namespace nomad::client {
 
 namespace client_actor {
@@ -87,6 +91,7 @@ struct ClientParts {
   /// list, as host::share_cpus. Empty: nobody is held to any.
   std::function<Result<>(const std::string& parent, const std::string& cpus)> share_cpus{};
   std::shared_ptr<telemetry::Registry> task_metrics{};  ///< Null: what tasks do is not counted.
+  std::shared_ptr<csi::PluginCalls> csi_calls{};        ///< Null: by `csi_path` of the options.
   /// Of each of `allowed_fingerprinters`, found before the client's start; null: it looks itself.
   std::shared_ptr<const std::vector<host::NodeFacts>> first_look{};
 };

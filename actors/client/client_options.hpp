@@ -40,6 +40,7 @@ struct ClientOptions {
   std::string state_dir;
   std::string alloc_dir;
   std::string executor_path;  ///< Of nomadctl-executor.
+  std::string csi_path{};     ///< Of nomadctl-csi; empty: CSI plugins can't be asked.
 
   std::string region = "global";
   std::string datacenter = "dc1";

@@ -37,6 +37,8 @@ enum class Bucket : std::uint8_t {
   driver_state = 9,   ///< key: driver or plugin name.
   job = 10,           ///< key: namespace, id, create index, version; jobs of allocations.
   owed = 11,          ///< key: alloc id/provider/service id; what is still to be deregistered.
+  csi_volume = 12,    ///< key: alloc id/volume id; what may be mounted of it, or claimed.
+  csi_plugin = 13,    ///< key: alloc id/task; a plugin that is registered.
 };
 
 /// Changes that become durable together.

@@ -30,9 +30,11 @@ client {
 }
 """
 # `validate` is for drivers that run tasks as users of their own. (No hook has a shutdown phase.)
-# Those of networks have test_network.py.
+# Those of networks have test_network.py, those of CSI volumes/test_csi_volumes.py.
 UNREACHED = {("validate", "prestart"), ("network", "prerun"), ("network", "postrun"), ("network", "destroy"),
-             ("network_files", "prestart")}
+             ("network_files", "prestart"), ("csi_hook", "prerun"), ("csi_hook", "postrun"), ("csi_hook", "destroy"),
+             ("csi_plugin", "prestart"), ("csi_plugin", "poststart"), ("csi_plugin", "exited"), ("csi_plugin", "stop"),
+             ("csi_volumes", "prestart")}
 
 
 class Life:

@@ -59,7 +59,7 @@ def folders(root, layer):
 
 # Folders that are built with those around them, and may use only those before them here: not what
 # lies beside these, either.
-INNER = {"actors/client": ["tools", "templates", "hooks"]}
+INNER = {"actors/client": ["tools", "templates", "volumes", "hooks"]}
 
 
 def sources(root):

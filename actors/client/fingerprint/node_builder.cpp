@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "actors/client/volumes/csi_objects.hpp"
 #include "runtime/object/entries.hpp"
 
 namespace nomad::client {
@@ -168,6 +169,7 @@ Object<schema::Node> build_node(const ClientOptions& options,
                                 const host::NodeFacts& facts,
                                 const KnownDrivers& drivers,
                                 const workload::NodeMeta& meta,
+                                const CsiStandings& csi,
                                 std::int64_t unix_now) {
   Draft<schema::Node> draft;
   auto& node = *draft;
@@ -198,6 +200,7 @@ Object<schema::Node> build_node(const ClientOptions& options,
   write_drivers(drivers, unix_now, node);
   write_volumes(options, node);
   write_host_networks(options, node);
+  write_standings(csi, node);
   return draft.freeze();
 }
 

@@ -12,6 +12,8 @@
 
 namespace nomad::client {
 
+struct CsiStandings;
+
 struct NodeIdentity {
   std::string id;
   std::string secret;
@@ -27,6 +29,7 @@ Object<schema::Node> build_node(const ClientOptions& options,
                                 const host::NodeFacts& facts,
                                 const KnownDrivers& drivers,
                                 const workload::NodeMeta& meta,
+                                const CsiStandings& csi,
                                 std::int64_t unix_now);
 
 /// Whether the lists `<kind>.allowlist` and `<kind>.denylist` of the options let `name` pass.

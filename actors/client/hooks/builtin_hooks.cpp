@@ -3,6 +3,7 @@
 #include "actors/client/hooks/api_hook.hpp"
 #include "actors/client/hooks/artifact_hook.hpp"
 #include "actors/client/hooks/checks_hook.hpp"
+#include "actors/client/hooks/csi_hooks.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
 #include "actors/client/hooks/identity_hook.hpp"
@@ -23,15 +24,17 @@ Hooks builtin_hooks(const HookSettings& settings, const HookParts& parts) {
                                      .node_identities = parts.node_identities,
                                      .steps = steps,
                                      .unix_now = unix_now};
+  const CsiHookParts csi{.volumes = parts.volumes, .root = parts.csi_root, .steps = steps};
   return {
       .of_allocs = {alloc_dir_hook(steps), await_previous_hook(before), migrate_disk_hook(before),
                     health_hook(unix_now),
                     network_hook({.options = parts.network, .steps = steps, .unix_now = unix_now}),
-                    group_identities_hook(identities), group_services_hook(services),
+                    csi_hook(csi), group_identities_hook(identities), group_services_hook(services),
                     checks_hook({.checks = parts.checks, .providers = parts.providers})},
       .of_tasks
-      = {validate_hook(steps, settings.users), task_dir_hook(steps), identity_hook(identities),
-         network_files_hook(steps), volumes_hook(steps), dispatch_payload_hook(steps),
+      = {validate_hook(steps, settings.users), task_dir_hook(steps), csi_plugin_hook(csi),
+         identity_hook(identities), network_files_hook(steps), volumes_hook(steps),
+         csi_volumes_hook(), dispatch_payload_hook(steps),
          artifacts_hook({.pool = settings.artifacts, .steps = steps, .unix_now = unix_now}),
          api_hook(settings.sockets, steps),
          template_hook({.region = parts.region,

@@ -14,6 +14,7 @@
 #include "actors/client/tools/node_identities.hpp"
 #include "actors/client/tools/pending_deregistrations.hpp"
 #include "actors/client/tools/task_sockets.hpp"
+#include "actors/client/volumes/volume_manager.hpp"
 #include "actors/roles/service_providers.hpp"
 #include "runtime/net/byte_stream.hpp"
 
@@ -51,6 +52,8 @@ struct HookParts {
   std::shared_ptr<const TemplateSettings> templates{};
   std::shared_ptr<const network::NetworkOptions> network{};
   net::Connector peers{};
+  VolumeManager volumes{};
+  std::string csi_root{};  ///< As VolumeManagerOptions has it.
   std::string region{};
   UnixClock unix_now{};
 };

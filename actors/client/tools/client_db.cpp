@@ -87,6 +87,23 @@ public:
     return loaded;
   }
 
+  Result<LoadedVolumes> load_volumes() {
+    LoadedVolumes loaded;
+    NOMAD_TRY(each(Bucket::csi_volume, [&](std::string_view, std::string_view value) -> Result<> {
+      loaded.volumes.push_back(NOMAD_TRY(workload::read_row(value)));
+      return {};
+    }));
+    NOMAD_TRY(each(Bucket::csi_plugin, [&](std::string_view, std::string_view value) -> Result<> {
+      loaded.plugins.push_back(NOMAD_TRY(workload::read_plugin(value)));
+      return {};
+    }));
+    NOMAD_TRY(each(Bucket::alloc, [&](std::string_view key, std::string_view) -> Result<> {
+      loaded.allocs.emplace_back(key);
+      return {};
+    }));
+    return loaded;
+  }
+
 private:
   /// Calls `take` for each good row; a bad one, or one `take` refuses, is logged and passed over.
   template <class Take>
@@ -266,6 +283,22 @@ void erase_job(ClientBatch& batch, const std::string& job_key) {
   batch.erase(Bucket::job, job_key);
 }
 
+void put_volume(ClientBatch& batch, const workload::VolumeRow& row) {
+  batch.put(Bucket::csi_volume, row.key(), workload::write_row(row));
+}
+
+void erase_volume(ClientBatch& batch, const std::string& key) {
+  batch.erase(Bucket::csi_volume, key);
+}
+
+void put_csi_plugin(ClientBatch& batch, const workload::PluginTask& plugin) {
+  batch.put(Bucket::csi_plugin, plugin.key(), workload::write_plugin(plugin));
+}
+
+void erase_csi_plugin(ClientBatch& batch, const std::string& key) {
+  batch.erase(Bucket::csi_plugin, key);
+}
+
 }  // namespace client_db
 
 namespace {
@@ -378,6 +411,11 @@ struct DbState {
     return loaded;
   }
 
+  Result<LoadedVolumes> load_volumes() {
+    flush();
+    return Loader{*store}.load_volumes();
+  }
+
   static bool is_full(const Result<>& outcome) {
     return !outcome && outcome.error().code == Errc::overloaded;
   }
@@ -417,6 +455,7 @@ DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
       },
       [self](SaveLater& msg) { self->state.add(std::move(msg.changes)); },
       [self](Load) { return actor::answer(self->state.load()); },
+      [self](LoadVolumes) { return actor::answer(self->state.load_volumes()); },
       [self](Flush) { self->state.flush(); },
   };
 }
@@ -431,6 +470,7 @@ ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>)
       [](const SaveIdentity&) { return Committed{}; },
       [](const SaveLater&) {},
       [](Load) { return Loaded{}; },
+      [](LoadVolumes) { return LoadedVolumes{}; },
   };
 }
 

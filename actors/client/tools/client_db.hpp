@@ -27,6 +27,8 @@
 #include "runtime/storage/client_store.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "runtime/workload/node_meta.hpp"
+#include "runtime/workload/volumes/plugin_machine.hpp"
+#include "runtime/workload/volumes/volume_row.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/client.capnp.h"
 #include "schema/job.capnp.h"
@@ -101,6 +103,19 @@ struct Load {
   using is_message = void;
 };
 
+/// What was saved of CSI: rows of volumes, plugins that are registered, and which allocations there
+/// are. Bad rows are logged and left out.
+struct LoadedVolumes {
+  using is_message = void;
+  std::vector<workload::VolumeRow> volumes;
+  std::vector<workload::PluginTask> plugins;
+  std::vector<std::string> allocs;  ///< Ids.
+};
+
+struct LoadVolumes {
+  using is_message = void;
+};
+
 /// How rows are written; the reverse is in `Load`.
 void put_incarnation(storage::ClientBatch& batch, std::uint64_t incarnation);
 /// One row of the node's dynamic metadata; the value may be missing, as in DynamicMeta.
@@ -127,13 +142,19 @@ void erase_alloc(storage::ClientBatch& batch, const std::string& alloc_id);
 void put_deregistration(storage::ClientBatch& batch, const PendingDeregistration& pending);
 void erase_deregistration(storage::ClientBatch& batch, const PendingDeregistration& pending);
 void erase_job(storage::ClientBatch& batch, const std::string& job_key);
+/// They outlive their allocation, too.
+void put_volume(storage::ClientBatch& batch, const workload::VolumeRow& row);
+void erase_volume(storage::ClientBatch& batch, const std::string& key);
+void put_csi_plugin(storage::ClientBatch& batch, const workload::PluginTask& plugin);
+void erase_csi_plugin(storage::ClientBatch& batch, const std::string& key);
 
 }  // namespace client_db
 
 using ClientDb = actor::Interface<client_db::Committed(client_db::Save),
                                   client_db::Committed(client_db::SaveIdentity),
                                   void(client_db::SaveLater),
-                                  client_db::Loaded(client_db::Load)>;
+                                  client_db::Loaded(client_db::Load),
+                                  client_db::LoadedVolumes(client_db::LoadVolumes)>;
 
 /// Opens `<state_dir>/state.db`. A damaged one is set aside and another begins. Other errors are
 /// the ClientStore's. Any thread.

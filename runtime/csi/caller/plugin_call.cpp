@@ -268,6 +268,27 @@ std::shared_ptr<PluginCall> start_any(Starting& starting) {
   }
 }
 
+/// gRPC's queue of callbacks ends with the last channel that uses it, which would be in the middle
+/// of one of its own callbacks: one question, to nobody, keeps it for as long as the program lives.
+void keep_callbacks() {
+  struct Kept {
+    std::unique_ptr<proto::Identity::Stub> stub
+        = proto::Identity::NewStub(connect("unix:/dev/null/nobody"));
+    grpc::ClientContext context;
+    proto::ProbeRequest request;
+    proto::ProbeResponse response;
+  };
+
+  static Kept* const kept = [] {
+    auto* const made = new Kept;
+    made->context.set_deadline(std::chrono::system_clock::now());
+    made->stub->async()->Probe(&made->context, &made->request, &made->response,
+                               [](const grpc::Status&) {});
+    return made;
+  }();
+  static_cast<void>(kept);
+}
+
 }  // namespace
 
 Answer failed(std::uint64_t number, std::uint16_t cause, const std::string& why) {
@@ -279,6 +300,7 @@ Answer failed(std::uint64_t number, std::uint16_t cause, const std::string& why)
 }
 
 std::shared_ptr<PluginCall> PluginCall::start(schema::csi::Call::Reader call, Then then) {
+  keep_callbacks();
   auto socket = find_socket(copy(call.getSocket()));
   if (!socket) {
     then(failed(call.getNumber(), number_of(Cause::no_socket), socket.error().what));

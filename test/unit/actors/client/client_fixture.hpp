@@ -243,6 +243,9 @@ struct ClientFixture : ActorFixture {
         return tell_of_data(self, msg);
       case door::Question::SIGN_IDENTITIES:
         return sign_identities(msg);
+      case door::Question::CLAIM_VOLUME:
+      case door::Question::UNPUBLISH_VOLUME:
+        return Error{Errc::not_found, "these servers have no volumes"};
     }
     return Error{Errc::not_found, "an unknown question"};
   }

@@ -156,6 +156,14 @@ TEST_CASE("plugin_calls: codes of gRPC are causes, with the plugin's words") {
   }
 }
 
+TEST_CASE("plugin_calls: the program outlives each of many calls") {
+  SamplePlugin plugin;
+  int answered = 0;
+  for (int i = 0; i < 200; ++i)
+    answered += plugin.ask(Method::PROBE) ? 1 : 0;
+  CHECK(answered == 200);
+}
+
 TEST_CASE("plugin_calls: a plugin that hangs is waited for no longer than its time") {
   SamplePlugin plugin;
   plugin.misbehave("Probe hang");

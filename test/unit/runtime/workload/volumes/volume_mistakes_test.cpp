@@ -11,7 +11,7 @@
 using namespace nomad;
 
 TEST_CASE("volume_machine: every deliberate mistake is found") {
-  constexpr std::uint64_t enough_seeds = 1'000;
+  constexpr std::uint64_t enough_seeds = 5'000;
   for (const auto mistake : test::node_volumes_mistakes) {
     const auto name = test::name_of(mistake);
     CAPTURE(name);

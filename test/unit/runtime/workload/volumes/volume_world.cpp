@@ -95,6 +95,7 @@ private:
     mounted_.clear();
     tickets_.clear();
     open_.clear();
+    seen_.clear();
     wake_.reset();
     std::vector<VolumeRow> rows;
     for (const auto& [key, row] : saved_)
@@ -227,6 +228,11 @@ private:
     open_.push_back({it});
   }
 
+  void perform(Look& it) {
+    seen_[it.operation] = seen_of(it.row);
+    open_.push_back({it});
+  }
+
   void perform(Erase& it) { saved_.erase(it.key); }
 
   void perform(Tell&) {}
@@ -322,12 +328,17 @@ private:
     machine_->claimed(it.operation, {plugin_of(it.row.spec), "ext-" + it.row.spec.volume}, now_);
   }
 
+  VolumeMachine::Mounted seen_of(const VolumeRow& row) const {
+    const auto published = published_.find(row.spec.alloc);
+    return {published != published_.end() && target_of(published->second) == target_of(row),
+            staged_.contains(staging_of(row))};
+  }
+
+  /// What it has seen may be of the moment when it began.
   void answer(Look& it) {
-    machine_->looked(it.operation,
-                     {published_.contains(it.row.spec.alloc)
-                          && target_of(published_.at(it.row.spec.alloc)) == target_of(it.row),
-                      staged_.contains(staging_of(it.row))},
-                     now_);
+    const auto seen = seen_.extract(it.operation);
+    const bool is_old = !seen.empty() && random_.chance(0.5);
+    machine_->looked(it.operation, is_old ? seen.mapped() : seen_of(it.row), now_);
   }
 
   void answer(Do& it) {
@@ -360,6 +371,7 @@ private:
   std::map<std::uint64_t, std::pair<std::string, bool>> tickets_;
   std::map<std::string, MountSpec> specs_;
   std::vector<std::string> failed_;
+  std::map<std::uint64_t, VolumeMachine::Mounted> seen_;  ///< By operation.
 
   // What outlives an agent.
   std::map<std::string, VolumeRow> saved_;
