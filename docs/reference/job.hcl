@@ -241,8 +241,12 @@ volume "data" {
   source    = "certificates"
   read_only = true
   per_alloc = false            # `source` is followed by the index: data[0], data[1].
-  access_mode     = ""         # Of CSI volumes.
-  attachment_mode = ""
+  access_mode     = ""         # Of CSI volumes: "single-node-writer", …
+  attachment_mode = ""         # "file-system" or "block-device".
+  mount_options {
+    fs_type     = "ext4"
+    mount_flags = ["noatime"]
+  }
 }
 
 #: job > group > network
@@ -410,6 +414,10 @@ task "server" {
     volume      = "data"
     destination = "/data"
   }
+  csi_plugin {
+    id   = "disks"
+    type = "monolith"
+  }
   dispatch_payload {
     file = "input.json"
   }
@@ -554,6 +562,16 @@ volume_mount {
   destination      = "/data"
   read_only        = false
   propagation_mode = "private"       # Or "host-to-task", "bidirectional".
+}
+
+#: job > group > task > csi_plugin
+# The task is a storage plugin that speaks CSI.
+csi_plugin {
+  id                     = "disks"
+  type                   = "monolith"   # Or "node", "controller".
+  mount_dir              = "/csi"
+  stage_publish_base_dir = "/local/csi"
+  health_timeout         = "30s"
 }
 
 #: job > group > task > identity
