@@ -58,7 +58,7 @@ async function exchangeOneTimeToken(): Promise<void> {
     useToken(Token.SecretID);
     announce("Signed in");
   } catch (wrong) {
-    announce(`The one-time token was not taken: ${said(wrong)}`, true);
+    announce(`The one-time token was not taken (${said(wrong)}): it counts once, and for ten minutes`, true);
   }
 }
 

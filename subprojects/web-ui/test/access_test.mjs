@@ -138,6 +138,25 @@ async function rows(agent, browser, check, { root, reader, nobody, alloc, progra
     clean(page);
     await page.context().close();
   });
+  await check("access: who may submit jobs in one namespace alone plans and runs there, and is told where not", async () => {
+    agent.token = root;
+    await agent.send("PUT", "/v1/namespace/dev", { Name: "dev" });
+    await agent.send("PUT", "/v1/acl/policy/dev", { Name: "dev", Rules: 'namespace "dev" { policy = "write" }' });
+    const { SecretID: alice } = await agent.send("PUT", "/v1/acl/token", { Name: "alice", Type: "client", Policies: ["dev"] });
+    const context = await browser.page(agent.url);
+    await signIn(context, alice);
+    await context.goTo("/ui/jobs/run");
+    const editor = context.getByRole("textbox", { name: "Job definition" });
+    await editor.waitFor();
+    const text = (ns) => `job "own" {\n  namespace = "${ns}"\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n        command = "/bin/sleep"\n        args    = ["60"]\n      }\n    }\n  }\n}\n`;
+    await editor.fill(text("dev"));
+    await context.getByRole("button", { name: "Plan", exact: true }).click();
+    await context.getByRole("table", { name: "Groups", exact: true }).getByRole("row", { name: /g.*1 create/ }).waitFor();
+    await editor.fill(text("default"));
+    await context.getByRole("button", { name: "Plan", exact: true }).click();
+    await context.getByRole("alert").getByText(/needs submit-job in namespace default/).first().waitFor();
+    await context.context().close();
+  });
   await check("access: a token for nothing here sees no job and breaks no page", async () => {
     const page = await browser.page(agent.url);
     await signIn(page, nobody);

@@ -53,6 +53,30 @@ async function keys(agent, browser, check, alloc) {
     }
     clean(page);
   });
+  await check("keys: what is typed in the editor of jobs is text, and no key of the page", async () => {
+    await page.goTo("/ui/jobs/run");
+    const editor = page.getByRole("textbox", { name: "Job definition" });
+    await editor.waitFor();
+    await editor.click();
+    await page.keyboard.press("Control+a");
+    const typed = 'job "jack" { # gs ga / ? x c l';
+    await page.keyboard.type(typed);
+    assert.ok((await editor.textContent()).startsWith(typed), await editor.textContent());
+    assert.equal(new URL(page.url()).pathname, "/ui/jobs/run");
+    assert.equal(await page.getByRole("dialog").count(), 0);
+    clean(page);
+  });
+  await check("keys: the search has the job of that name first", async () => {
+    await page.goTo("/ui/servers");
+    await page.keyboard.press("/");
+    await page.keyboard.type("alpha");
+    const found = page.getByRole("listbox", { name: "Found" }).getByRole("option");
+    await found.filter({ hasText: /^alphajob$/ }).waitFor();
+    assert.match(await found.first().textContent(), /^alphajob$/);
+    await page.keyboard.press("Enter");
+    await heading(page, "alpha");
+    clean(page);
+  });
   await check("keys: rows are gone through and opened, and the list of keys is asked for", async () => {
     await page.goTo("/ui/jobs");
     await page.getByRole("link", { name: "beta", exact: true }).waitFor();

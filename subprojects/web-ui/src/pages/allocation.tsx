@@ -171,7 +171,7 @@ function Logs({ alloc, tasks, task }: { alloc: Allocation; tasks: string[]; task
     {tasks.length > 1 ? <nav class="tabs small" aria-label="Task">{tasks.map((one) => <a href={link("allocations", alloc.ID, one, "logs")} aria-current={one === task ? "page" : undefined}>{one}</a>)}</nav> : null}
     <div class="actions"><a href={`${jobLink(alloc.JobID, alloc.Namespace, "logs")}${search === "" ? "" : `?search=${word(search)}`}`}>The whole job's log</a><span class="grow" />
       {alloc.ClientStatus === "running" ? <span class="row-actions"><span>CPU <Spark of={[{ alloc_id: alloc.ID }]} measure="cpu" /></span> <span>Memory <Spark of={[{ alloc_id: alloc.ID }]} measure="memory" /></span></span> : null}</div>
-    {task ? <LogView key={task} name={task} needs={`read-logs in namespace ${alloc.Namespace}`} follower={taskFollower(alloc.ID, task, alloc.Namespace)} /> : <p class="faint">It has no tasks.</p>}
+    {task ? <LogView key={task} name={task} hasEnded={alloc.TaskStates?.[task]?.State === "dead"} needs={`read-logs in namespace ${alloc.Namespace}`} follower={taskFollower(alloc.ID, task, alloc.Namespace)} /> : <p class="faint">It has no tasks.</p>}
   </section>;
 }
 

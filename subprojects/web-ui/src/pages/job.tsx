@@ -17,7 +17,7 @@ import { AllocTable, inOrder } from "./alloc_table.tsx";
 import { Actions } from "./job_actions.tsx";
 import { DefinitionTab, VersionsTab } from "./job_versions.tsx";
 import { LogsTab, ServicesTab, VariablesTab } from "./job_more.tsx";
-import { countsOf, reasonsOf, type Allocation, type AllocStub, type Deployment, type Evaluation, type Group, type GroupCounts, type Job, type JobSummary } from "./job_types.ts";
+import { countsOf, hasChildren, reasonsOf, type Allocation, type AllocStub, type Deployment, type Evaluation, type Group, type GroupCounts, type Job, type JobSummary } from "./job_types.ts";
 import { TimelineTab } from "./job_timeline.tsx";
 import { NotFound } from "./not_found.tsx";
 
@@ -81,7 +81,7 @@ function Overview({ job, ...props }: JobProps & { job: Data<Job> }): JSX.Element
     <WhyPanel {...props} />
     {value && allocs.value ? <Failing allocs={allocs.value} job={value} /> : null}
     <LatestDeployment {...props} />
-    {value && (value.Periodic || value.ParameterizedJob) ? <Children {...props} /> : null}
+    {value && hasChildren(value) ? <Children {...props} /> : null}
     <Panel title="Groups" data={summary} needs={`read-job in namespace ${ns}`}>{(counts) => value ? <Groups job={value} counts={counts.Summary ?? {}} allocs={allocs.value ?? []} {...props} /> : null}</Panel>
     <AllocationsPanel {...props} allocs={allocs} most={allocs_of_overview} isFolded />
     {value ? <section class="panel"><h2>About</h2><Facts label="About the job" rows={[
@@ -234,7 +234,7 @@ function Failure({ stub }: { stub: AllocStub }): JSX.Element {
   const { value } = useData<Allocation>(`/v1/allocation/${stub.ID}`, {}, { when: (event) => event.topic === "Allocation" && event.key === stub.ID });
   const said = Object.entries(value?.TaskStates ?? {}).map(([task, state]) => ({ task, events: (state.Events ?? []).filter((event) => event.Type !== "Alloc Unhealthy").slice(-2).map((event) => shortened(event.DisplayMessage)) }));
   return <li><a href={link("allocations", stub.ID)}>{stub.Name}</a>{" "}<Status value={stub.ClientStatus} /> on {stub.NodeName}
-    {said.map(({ task, events }) => <div key={task}><b>{task}</b>: {events.join("; ")} <a href={link("allocations", stub.ID, task, "logs")}>its logs</a></div>)}</li>;
+    {said.map(({ task, events }) => <div key={task}><b>{task}</b>: {events.join("; ")} <a href={`${link("allocations", stub.ID, task, "logs")}?type=both`}>its logs</a></div>)}</li>;
 }
 
 function EvaluationsTab({ path, ns, when }: JobProps): JSX.Element {

@@ -9,10 +9,10 @@ import { region, send, word } from "../store/api.ts";
 import { useWhyNot } from "../store/may.ts";
 import type { JobProps } from "./job.tsx";
 import { restartJob, startJob } from "./job_deeds.ts";
-import type { Job } from "./job_types.ts";
+import { hasChildren, type Job } from "./job_types.ts";
 
 export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Element {
-  const isDispatching = job.ParameterizedJob != null && place.value.query.get("dispatch") === "true";
+  const isDispatching = job.ParameterizedJob != null && hasChildren(job) && place.value.query.get("dispatch") === "true";
   const [asks, setAsks] = useState(isDispatching ? "dispatch" : "");
   const [purges, setPurges] = useState(false);
   const close = (): void => { setAsks(""); setParameter("dispatch", ""); };
@@ -20,7 +20,7 @@ export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Ele
   const cannotDispatch = useWhyNot("dispatch-job", ns);
   const cannotRestart = useWhyNot("alloc-lifecycle", ns);
   const isStopped = job.Stop || job.Status === "dead";
-  const hasChildren = job.Periodic != null || job.ParameterizedJob != null;
+  const launches = hasChildren(job);
   return <div class="actions">
     <Status value={job.Status} label="Job status" />
     <ObjectTools id={id} shown="" command={commandOf("job status", id, ns)} raw={job} />
@@ -28,10 +28,10 @@ export function Actions({ job, path, ns, id }: JobProps & { job: Job }): JSX.Ele
     <span class="deeds">
       {job.Stop ? <ActionButton kind="main" disabled={whyNot !== undefined} why={whyNot} done={`Job ${id} is started`} act={() => startJob(path, ns)}>Start</ActionButton>
         : <button type="button" class="danger" data-key="s" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("stop")}>Stop</button>}
-      {isStopped || hasChildren ? null : <button type="button" disabled={cannotRestart !== undefined} title={cannotRestart} onClick={() => setAsks("restart")}>Restart</button>}
+      {isStopped || launches ? null : <button type="button" disabled={cannotRestart !== undefined} title={cannotRestart} onClick={() => setAsks("restart")}>Restart</button>}
       <a class="button" href={`/ui/jobs/run?job=${word(id)}&namespace=${word(ns)}`}>Edit</a>
-      {job.Periodic ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
-      {job.ParameterizedJob && !job.Stop ? <button type="button" class="main" disabled={cannotDispatch !== undefined} title={cannotDispatch} onClick={() => setAsks("dispatch")}>Dispatch</button> : null}
+      {job.Periodic && launches ? <ActionButton disabled={whyNot !== undefined} why={whyNot} done="Launched" act={() => send("PUT", `${path}/periodic/force`, { namespace: ns })}>Launch now</ActionButton> : null}
+      {job.ParameterizedJob && launches && !job.Stop ? <button type="button" class="main" disabled={cannotDispatch !== undefined} title={cannotDispatch} onClick={() => setAsks("dispatch")}>Dispatch</button> : null}
       {isStopped ? <button type="button" class="danger" disabled={whyNot !== undefined} title={whyNot} onClick={() => setAsks("purge")}>Purge</button> : null}
       <Notify id={id} ns={ns} />
     </span>

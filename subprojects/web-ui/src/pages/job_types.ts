@@ -79,9 +79,15 @@ export interface Job {
   Periodic?: { Spec: string; Specs?: string[] | null; TimeZone: string; Enabled: boolean } | null;
   ParameterizedJob?: { Payload: string; MetaRequired: string[] | null; MetaOptional: string[] | null } | null;
   ParentID?: string;
+  Dispatched?: boolean;
   JobModifyIndex: number;
   UI?: { Description: string; Links: { Label: string; Url: string }[] | null } | null;
   VersionTag?: { Name: string; Description: string } | null;
+}
+
+/** Whether others are launched of it. What was launched has the same blocks as its parent. */
+export function hasChildren(job: Job): boolean {
+  return (job.Periodic != null || job.ParameterizedJob != null) && !job.ParentID && !job.Dispatched;
 }
 
 export interface TaskEvent {

@@ -11,7 +11,7 @@ import type { JobDiff } from "../pure/diff.ts";
 import { valuesOf, type GivenValues } from "../pure/variable_values.ts";
 import { exactly } from "../shell/preferences.ts";
 import { go, jobLink, link, place } from "../shell/router.ts";
-import { get, said, send, word } from "../store/api.ts";
+import { ApiError, get, namespace, said, send, word } from "../store/api.ts";
 import { useData } from "../store/data.ts";
 import { reasonsOf, type Job, type Metrics } from "./job_types.ts";
 
@@ -38,13 +38,19 @@ interface Parsed {
   source: { Source: string; Format: string; Variables?: string };
 }
 
-async function parse(text: string, variables: string): Promise<Parsed> {
+/** The namespace that a job's text names, as far as one can see without evaluating it. */
+export function namespaceOf(text: string): string | undefined {
+  return /^\s*namespace\s*=\s*"([^"$%\\]+)"/m.exec(text)?.[1];
+}
+
+/** `ns` is that of a job whose text names none. */
+async function parse(text: string, variables: string, ns: string): Promise<Parsed> {
   const trimmed = text.trimStart();
   if (trimmed.startsWith("{")) {
     const read = JSON.parse(text) as Job | { Job: Job };
     return { job: "Job" in read ? read.Job : read, source: { Source: text, Format: "json" } };
   }
-  const job = await send<Job>("POST", "/v1/jobs/parse", {}, { JobHCL: text, Canonicalize: true, ...(variables === "" ? {} : { Variables: variables }) });
+  const job = await send<Job>("POST", "/v1/jobs/parse", { namespace: namespaceOf(text) ?? ns }, { JobHCL: text, Canonicalize: true, ...(variables === "" ? {} : { Variables: variables }) });
   return { job, source: { Source: text, Format: "hcl2", ...(variables === "" ? {} : { Variables: variables }) } };
 }
 
@@ -61,6 +67,7 @@ export function RunPage(): JSX.Element {
   const [isReady, setReady] = useState(false);
   const edited = place.value.query.get("job");
   const ns = place.value.query.get("namespace") ?? "default";
+  const own = edited || namespace.value === "*" ? ns : namespace.value;
   const submit = useRef<() => void>(() => undefined);
   useEffect(() => {
     let isCurrent = true;
@@ -74,7 +81,8 @@ export function RunPage(): JSX.Element {
     return () => { isCurrent = false; editor.current?.end(); editor.current = null; };
   }, [edited]);
   const fail = (wrong: unknown): void => {
-    const text = said(wrong);
+    const refused = wrong instanceof ApiError && wrong.status === 403;
+    const text = refused ? `${said(wrong)}: this needs submit-job in namespace ${namespaceOf(editor.current?.text() ?? "") ?? own}` : said(wrong);
     const line = lineOf(text);
     setError(line !== null && !/\bline \d/i.test(text) ? `Line ${line}: ${text}` : text);
     editor.current?.setError(line, text);
@@ -83,7 +91,7 @@ export function RunPage(): JSX.Element {
     setError("");
     editor.current?.setError(null, "");
     try {
-      await act(await parse(editor.current?.text() ?? "", variables));
+      await act(await parse(editor.current?.text() ?? "", variables, own));
     } catch (wrong) {
       setPlan(null);
       fail(wrong);
@@ -121,6 +129,8 @@ export function RunPage(): JSX.Element {
   </>;
 }
 
+const most_more = 1_000;  // nodes that the agent adds for a plan
+
 /** Plans of the same job under other circumstances: nothing is changed by them. */
 function WhatIf({ job }: { job: Job }): JSX.Element {
   const nodes = useData<{ ID: string; Name: string; Status: string }[]>("/v1/nodes").value ?? [];
@@ -136,7 +146,8 @@ function WhatIf({ job }: { job: Job }): JSX.Element {
     setWrong("");
     setOutcome(null);
     const asked: Job = { ...job, Priority: Number(priority) || job.Priority };
-    const more = Math.max(1, Number(count) || 1);
+    const more = Math.min(most_more, Math.max(1, Math.round(Number(count)) || 1));
+    setCount(String(more));
     const circumstances = [...(without ? [{ Remove: without }] : []), ...(like ? [{ Add: more, Like: like }] : [])];
     const plan = await send<Plan>("PUT", `/v1/job/${word(job.ID)}/plan`, { namespace: job.Namespace }, { Job: asked, Diff: false, With: circumstances });
     const said = [without ? `without ${nameOf(without)}` : "", like ? `with ${more} more like ${nameOf(like)}` : ""].filter(Boolean).join(", ") || "with all clients";
@@ -146,7 +157,7 @@ function WhatIf({ job }: { job: Job }): JSX.Element {
     <div class="actions">
       <Choice label="Without client" value={without} options={choices} onChange={setWithout} />
       <Choice label="With more clients like" value={like} options={choices} onChange={setLike} />
-      <label class="field">How many more<input type="number" min="1" max="1000" value={count} disabled={!like} onInput={(event) => setCount(event.currentTarget.value)} /></label>
+      <label class="field">How many more<input type="number" min="1" max={most_more} value={count} disabled={!like} onInput={(event) => setCount(event.currentTarget.value)} /></label>
       <label class="field">Priority<input type="number" min="1" max="100" value={priority} onInput={(event) => setPriority(event.currentTarget.value)} /></label>
       <ActionButton act={ask} failed={setWrong}>Plan that</ActionButton></div>
     {wrong ? <p class="trouble" role="alert">{wrong}</p> : null}
@@ -162,6 +173,11 @@ function PlanView({ plan }: { plan: Plan }): JSX.Element {
   </>;
 }
 
+/** The API has them as a text: "2 warnings:\n\n* one\n* another". */
+function warningsOf(text: string): string[] {
+  return text.replace(/^\d+ (warnings?|errors? occurred):\s*/, "").split(/^\s*\* /m).map((one) => one.trim()).filter((one) => one !== "");
+}
+
 /** What a plan would do, group by group, and what it would not. */
 function Outcome({ plan, name }: { plan: Plan; name: string }): JSX.Element {
   const groups = Object.entries(plan.Annotations?.DesiredTGUpdates ?? {});
@@ -173,7 +189,7 @@ function Outcome({ plan, name }: { plan: Plan; name: string }): JSX.Element {
       { name: "What happens", cell: ([, counts]) => updates.filter(([key]) => (counts[key] ?? 0) > 0).map(([key, text]) => `${counts[key]} ${text}`).join(", ") || "nothing" },
     ]} />
     <Places placements={plan.Placements ?? {}} />
-    {plan.Warnings ? <p class="warning">{plan.Warnings}</p> : null}
+    {plan.Warnings ? <ul class="warning">{warningsOf(plan.Warnings).map((one) => <li>{one}</li>)}</ul> : null}
     {failed.map(([group, metrics]) => <div class="warning"><p><b>{group}</b>: {metrics.CoalescedFailures + 1} would find no place</p><ul>{reasonsOf(metrics).map((reason) => <li>{reason}</li>)}</ul></div>)}
     {preempted.length > 0 ? <p class="warning">Would preempt allocations of {[...new Set(preempted.map((one) => one.JobID))].join(", ")}</p> : null}
     {failed.length === 0 ? <p>All allocations find a place.</p> : null}

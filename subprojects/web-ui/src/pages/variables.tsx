@@ -76,9 +76,11 @@ function Items({ items, change }: { items: Item[]; change: (items: Item[]) => vo
 
 export function NewVariablePage(): JSX.Element {
   const [path, setPath] = useState(place.value.query.get("path") ?? "");
-  const [ns, setNs] = useState(namespace.value === "*" ? "default" : namespace.value);
+  const [wanted, setNs] = useState(namespace.value === "*" ? "default" : namespace.value);
   const [items, setItems] = useState<Item[]>([{ key: "", value: "" }]);
   const namespaces = useData<{ Name: string }[]>("/v1/namespaces").value ?? [];
+  // Who may see one namespace alone means that one.
+  const ns = namespaces.length === 0 || namespaces.some((one) => one.Name === wanted) ? wanted : namespaces[0]?.Name ?? wanted;
   const create = async (): Promise<void> => {
     if (path === "" || items.every((item) => item.key === "")) throw new Error("A variable needs a path and a key");
     const conflict = await save(path, ns, items, 0);
@@ -89,7 +91,7 @@ export function NewVariablePage(): JSX.Element {
     <form class="form" onSubmit={(event) => event.preventDefault()}>
       <label class="field">Path<input type="text" value={path} spellcheck={false} autocomplete="off" onInput={(event) => setPath(event.currentTarget.value)} /></label>
       <p class="faint">Tasks of a job web may read what is at nomad/jobs/web and below.</p>
-      {namespaces.length > 1 ? <label class="field">Namespace<select value={ns} onChange={(event) => setNs(event.currentTarget.value)}>{namespaces.map((one) => <option>{one.Name}</option>)}</select></label> : null}
+      {namespaces.length > 1 || ns !== "default" ? <label class="field">Namespace<select value={ns} onChange={(event) => setNs(event.currentTarget.value)}>{namespaces.map((one) => <option>{one.Name}</option>)}</select></label> : null}
       <Items items={items} change={setItems} />
       <div class="actions"><ActionButton kind="main" done="Saved" act={create}>Save</ActionButton></div>
     </form></>;

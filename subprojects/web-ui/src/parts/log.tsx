@@ -22,7 +22,7 @@ const sinces: readonly (readonly [string, string])[] = [["", "the oldest"], ["5m
 
 /** `name` is that of a file with it; another `follower` begins anew only with another key of the element. `isTimed`: lines say when they
     were written, unless that is switched off. */
-export function LogView({ follower, name, needs, isTimed = false }: { follower: Follower; name: string; needs: string; isTimed?: boolean }): JSX.Element {
+export function LogView({ follower, name, needs, isTimed = false, hasEnded = false }: { follower: Follower; name: string; needs: string; isTimed?: boolean; hasEnded?: boolean }): JSX.Element {
   const [kind, setKind] = addressed("type", "stdout");
   const [time, setTime] = addressed("time", isTimed ? "on" : "off");
   const [since, setSince] = addressed("since");
@@ -129,7 +129,7 @@ export function LogView({ follower, name, needs, isTimed = false }: { follower: 
             isAfterGap={shown !== null && place > 0 && numbers[place - 1] !== number - 1} />)}
         </div>
       </div>
-      {total === 0 && !error ? <p class="faint">{shown ? "No line has it." : `Nothing was written to ${kind === "both" ? "either" : kind} yet.`}</p> : null}
+      {total === 0 && !error ? <p class="faint">{shown ? "No line has it." : `Nothing was written to ${kind === "both" ? "either" : kind}${hasEnded ? "" : " yet"}.`}</p> : null}
     </div>
   </div>;
 }

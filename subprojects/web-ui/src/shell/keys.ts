@@ -45,10 +45,12 @@ function focusFilter(): boolean {
 }
 
 function take(event: KeyboardEvent): boolean {
+  // Of an editor in a shadow root the event's own target is its host.
+  const target = event.composedPath()[0] ?? event.target;
   // The browser's own search would only see the rows that are in sight.
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f" && document.querySelector("main [role=grid]")) return focusFilter();
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { isSearchOpen.value = true; return true; }
-  if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return false;
+  if (isTyping(target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return false;
   if (pending === "g") {
     pending = "";
     const to = places[event.key];
@@ -63,9 +65,9 @@ function take(event: KeyboardEvent): boolean {
     case "j": moveRow(1); return true;
     case "k": moveRow(-1); return true;
     case "c": case "l": case "x": case "s": return press(event.key);
-    case " ": return choose(event.target);
+    case " ": return choose(target);
     case "Enter": {
-      const row = event.target instanceof HTMLElement && event.target.dataset["row"] !== undefined ? event.target : null;
+      const row = target instanceof HTMLElement && target.dataset["row"] !== undefined ? target : null;
       row?.querySelector("a")?.click();
       return row !== null;
     }

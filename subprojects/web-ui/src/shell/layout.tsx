@@ -66,16 +66,24 @@ function Navigation(): JSX.Element {
   </ul></nav>;
 }
 
+const retry_pause = 2_000;
+
 function Page(): JSX.Element {
   const { load, name } = pageOf(place.value.path);
   const [loaded, setLoaded] = useState<{ name: string; page: ComponentType } | null>(null);
   const [trouble, setTrouble] = useState(false);
+  const [tries, setTries] = useState(0);
   useEffect(() => {
     let isCurrent = true;
-    load().then((page) => { if (isCurrent) { setLoaded({ name, page }); setTrouble(false); } }, () => { if (isCurrent) setTrouble(true); });
-    return () => { isCurrent = false; };
-  }, [name]);
-  if (trouble) return <p class="trouble" role="alert">This page could not be loaded. The agent may have been replaced by another version: <a href={location.href} data-reload="">load it again</a>.</p>;
+    let again: ReturnType<typeof setTimeout> | undefined;
+    load().then((page) => { if (isCurrent) { setLoaded({ name, page }); setTrouble(false); } }, () => {
+      if (!isCurrent) return;
+      setTrouble(true);
+      again = setTimeout(() => setTries((count) => count + 1), retry_pause);
+    });
+    return () => { isCurrent = false; clearTimeout(again); };
+  }, [name, tries]);
+  if (trouble) return <><h1 tabIndex={-1}>This page could not be loaded yet</h1><p class="trouble" role="alert">The agent does not answer, which is tried again, or has been replaced by another version: <a href={location.href} data-reload="">load the page again</a>.</p></>;
   if (loaded === null) return <p class="faint">Loading…</p>;
   const key = keyOfPage(loaded.name, place.value, region.value);
   return <Whole key={key}><loaded.page /></Whole>;

@@ -24,12 +24,23 @@ function founds(matches: Matches): Found[] {
   };
   each("jobs", (id, scope) => ({ kind: "job", name: scope[1] ?? id, href: jobLink(scope[1] ?? id, scope[0] ?? "default") }));
   each("nodes", (id, scope) => ({ kind: "client", name: id, href: link("clients", scope[0] ?? id) }));
-  each("allocs", (id, scope) => ({ kind: "allocation", name: scope.length > 1 ? id : shortId(id), href: link("allocations", scope[1] ?? id) }));
+  each("allocs", (id, scope) => ({ kind: "allocation", name: scope.length > 1 ? `${id} ${shortId(scope[1] ?? "")}` : shortId(id), href: link("allocations", scope[1] ?? id) }));
   each("groups", (id, scope) => ({ kind: "group", name: `${scope[1]} / ${id}`, href: jobLink(scope[1] ?? "", scope[0] ?? "default") }));
   each("tasks", (id, scope) => ({ kind: "task", name: scope.slice(1).concat(id).join(" / "), href: jobLink(scope[1] ?? "", scope[0] ?? "default") }));
   each("evals", (id) => ({ kind: "evaluation", name: shortId(id), href: link("evaluations", id) }));
   each("services", (id, scope) => ({ kind: "service", name: id, href: `${link("services", id)}?namespace=${scope[0] ?? "default"}` }));
   return found;
+}
+
+const kinds = ["job", "service", "client", "page"];
+
+/** What has just that name comes first, then what begins so; jobs before what is in them. */
+function rankOf(one: Found, text: string): number {
+  const name = one.name.toLowerCase();
+  const wanted = text.toLowerCase();
+  const closeness = name === wanted ? 0 : name.startsWith(wanted) ? 1 : 2;
+  const kind = kinds.indexOf(one.kind);
+  return closeness * 10 + (kind < 0 ? kinds.length : kind);
 }
 
 async function search(text: string): Promise<Found[]> {
@@ -41,7 +52,8 @@ async function search(text: string): Promise<Found[]> {
   const all = [...known, ...asked.flatMap((one) => (one.status === "fulfilled" ? one.value : []))];
   const failed = asked.find((one) => one.status === "rejected");
   if (all.length === 0 && failed && failed.reason instanceof ApiError) throw failed.reason;
-  return [...new Map(all.map((one) => [one.href + one.kind, one])).values()].slice(0, 50);
+  const different = [...new Map(all.map((one) => [one.href + one.kind, one])).values()];
+  return different.map((one, at) => ({ one, at, rank: rankOf(one, text) })).sort((a, b) => a.rank - b.rank || a.at - b.at).map(({ one }) => one).slice(0, 50);
 }
 
 export function Search(): JSX.Element {
