@@ -160,6 +160,7 @@ client::ClientDb SimNode::spawn_db() {
             [self, inner](const SaveIdentity& msg) { return self->delegate(inner, msg); },
             [later](SaveLater& msg) { later(std::move(msg.changes)); },
             [self, inner](Load msg) { return self->delegate(inner, msg); },
+            [self, inner](LoadVolumes msg) { return self->delegate(inner, msg); },
             [](const Run& msg) { msg.action(); },
         };
       }));
