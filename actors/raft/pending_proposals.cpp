@@ -106,7 +106,6 @@ void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Out
     const auto callback = std::move(waiting_.front().callback);
     waiting_bytes_ -= waiting_.front().bytes;
     waiting_.pop_front();
-    outcome.index = entry.index;
     callback(Applied{entry.index, std::move(outcome)});
     if (waiting_.empty()) gathering_.end(parts_.clock());
   }

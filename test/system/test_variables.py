@@ -229,6 +229,21 @@ class RestoreTest(harness.AgentTest):
     """The tasks did not go back in time with the state: both have to agree again."""
     config = 'server {\n  min_heartbeat_ttl = "1s"\n}\n'
 
+    def test_writes_after_a_restore_say_the_index_that_reads_have(self):
+        for number in range(40):
+            self.assertEqual(200, self.agent.put(f"/v1/var/many/{number}", {"Items": {"k": "v"}}).status)
+        saved = os.path.join(self.agent.dir, "saved.snap")
+        self.assertEqual(0, self.agent.run("operator", "snapshot", "save", saved).returncode)
+        fresh = harness.Agent("").start()
+        self.addCleanup(fresh.destroy)
+        done = fresh.run("operator", "snapshot", "restore", saved)
+        self.assertEqual(0, done.returncode, done.stderr)
+        written = fresh.put("/v1/namespace/after", {"Name": "after"})
+        self.assertEqual(200, written.status, written.body)
+        self.assertGreater(int(written.headers["X-Nomad-Index"]), 40)
+        made = next(n for n in fresh.get("/v1/namespaces").json if n["Name"] == "after")
+        self.assertEqual(made["CreateIndex"], int(written.headers["X-Nomad-Index"]))
+
     def test_clients_follow_a_restored_state(self):
         seconds = str(100_000 + os.getpid())
 
