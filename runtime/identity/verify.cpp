@@ -49,9 +49,11 @@ bool has_task(schema::Job::Reader job, std::string_view group, std::string_view 
   return false;
 }
 
-bool is_running(const state::Snapshot& state, const std::string& alloc_id) {
+/// Whether what a key has signed for an allocation counts: the key is known, and the allocation
+/// runs.
+bool counts(const state::Snapshot& state, const std::string& key_id, const std::string& alloc_id) {
   const auto row = state.alloc(alloc_id);
-  return row && !row->client_terminal;
+  return row && !row->client_terminal && state.root_key(key_id);
 }
 
 }  // namespace
@@ -129,7 +131,10 @@ access::Lookup with_identities(access::Lookup lookup,
     auto grant = claims ? rights_of_claims(snapshot, *claims, *cache, moment)
                         : Result<access::Grant>{claims.error()};
     if (grant) {
-      grant->holds = [store, id = claims->alloc_id] { return is_running(store->snapshot(), id); };
+      const auto jwt = access::parse_jwt(token);
+      grant->holds = [store, key = jwt ? jwt->key_id : std::string{}, id = claims->alloc_id] {
+        return counts(store->snapshot(), key, id);
+      };
       return grant;
     }
     const auto why = grant.error().code;

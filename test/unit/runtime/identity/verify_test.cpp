@@ -231,6 +231,16 @@ TEST_CASE_FIXTURE(Verified,
   CHECK(is_refused(token));
 }
 
+TEST_CASE_FIXTURE(Verified, "verify: what is known of it ends with the key that signed it") {
+  const auto token = token_of({"a1", "server"});
+  const auto grant = grant_of(token);
+  add_key("22222222-2222-4333-8444-555555555555");
+  CHECK(grant.holds());
+  run([](auto command) { command.setRootKeyForcedDelete("11111111-2222-4333-8444-555555555555"); });
+  CHECK_FALSE(grant.holds());
+  CHECK(is_refused(token));
+}
+
 TEST_CASE_FIXTURE(Verified, "verify: the leader is asked for what has not come here yet") {
   bool knows_all = false;
   const auto here = lookup([&] { return knows_all; }).here;
