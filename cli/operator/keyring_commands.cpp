@@ -1,6 +1,7 @@
 // operator root keyring list, rotate, remove; operator gossip keyring generate.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,14 +64,14 @@ Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
       "operator root keyring rotate [options]",
       "Makes a new root key, which seals all variables that are written from now on."};
   auto& full = command.flag("full", "Also seals all variables anew, in the background.");
-  auto& prepublish = command.option<std::string>(
+  auto& prepublish = command.option<std::optional<std::string>>(
       "prepublish", "For how long the new key is known before it signs and seals, such as 1h.");
   auto& now = command.flag("now", "The new key signs at once, as without -prepublish.");
   auto& verbose = command.flag("verbose", "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
-  if (!prepublish.empty()) {
-    const auto wait = NOMAD_TRY(parse_duration(prepublish).within("-prepublish"));
+  if (prepublish) {
+    const auto wait = NOMAD_TRY(parse_duration(*prepublish).within("-prepublish"));
     if (now || wait <= Nanoseconds{0})
       return Error{Errc::invalid_argument, "-prepublish wants a time, and no -now beside it"};
     query.emplace_back("publish_time", std::to_string(unix_now() + wait.count()));

@@ -287,6 +287,7 @@ const std::vector<std::string>& default_denied_environment() {
   static const std::vector<std::string> names{
       "CONSUL_TOKEN",      "CONSUL_HTTP_TOKEN",
       "VAULT_TOKEN",       "NOMAD_LICENSE",
+      "NOMAD_TOKEN",  // unlike in Nomad: nomadctl in a task would take it for the task's
       "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
       "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS"};
   return names;
