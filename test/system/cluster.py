@@ -179,9 +179,10 @@ class Cluster:
 
     def leader_now(self):
         """The server that all who answer take for the leader, itself among them."""
-        named = {server.try_get("/v1/status/leader") for server in self.running()} - {None}
-        for server in self.running():
-            if named == {f"{server.host}:{server.rpc}"}:
+        said = {server: server.try_get("/v1/status/leader") for server in self.running()}
+        named = set(said.values()) - {None}
+        for server, answer in said.items():
+            if answer is not None and named == {f"{server.host}:{server.rpc}"}:
                 return server
         return None
 

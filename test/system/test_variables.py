@@ -232,10 +232,12 @@ class RestoreTest(harness.AgentTest):
     def test_writes_after_a_restore_say_the_index_that_reads_have(self):
         for number in range(40):
             self.assertEqual(200, self.agent.put(f"/v1/var/many/{number}", {"Items": {"k": "v"}}).status)
-        saved = os.path.join(self.agent.dir, "saved.snap")
-        self.assertEqual(0, self.agent.run("operator", "snapshot", "save", saved).returncode)
+        saved = os.path.join(self.agent.dir, "many.snap")
+        self.agent.run("operator", "snapshot", "save", saved, check=True)
         fresh = harness.Agent("").start()
-        self.addCleanup(fresh.destroy)
+        self.addCleanup(harness.living.discard, fresh.dir)
+        self.addCleanup(harness.clear, fresh.dir)
+        self.addCleanup(fresh.stop)  # what it has restored is another's
         done = fresh.run("operator", "snapshot", "restore", saved)
         self.assertEqual(0, done.returncode, done.stderr)
         written = fresh.put("/v1/namespace/after", {"Name": "after"})

@@ -21,6 +21,7 @@ import unittest
 import harness
 
 ID = "11111111-2222-3333-4444-555555555555"
+VOLUME = 'id = "v"\nname = "v"\ntype = "csi"\nplugin_id = "p"\ncapability {\n  access_mode = "single-node-writer"\n  attachment_mode = "file-system"\n}\n'
 JOB = 'job "web" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n        command = "true"\n      }\n    }\n  }\n}\n'
 # Ask no server: they work on files, or on this machine.
 LOCAL = {"agent", "config validate", "dev", "fmt", "init", "job init", "man", "node pool init", "node-sim", "operator client-state",
@@ -41,7 +42,8 @@ WORDS = {
     "node config": ["-servers"], "node drain": ["-enable", "-yes", ID], "node eligibility": ["-enable", ID],
     "node meta apply": ["a=b"], "node pool apply": ["{dir}/pool.hcl"], "node-drain": ["-enable", "-yes", ID],
     "operator raft remove-peer": ["-peer-id=x"], "operator snapshot save": ["{dir}/new.snap"],
-    "quota apply": ["{dir}/quota.hcl"], "var put": ["a/b", "c=d"]}
+    "quota apply": ["{dir}/quota.hcl"], "var put": ["a/b", "c=d"],
+    "volume create": ["{dir}/volume.hcl"], "volume register": ["{dir}/volume.hcl"], "volume snapshot list": ["-plugin=p"]}
 # Says by its exit code alone how an agent is; looks at a file without one, too.
 EXCUSED = {"check", "job validate", "validate"}
 # Show what came as it came.
@@ -106,7 +108,7 @@ class BadServersTest(unittest.TestCase):
         harness.living.add(cls.dir)
         cls.addClassCleanup(harness.clear, cls.dir)
         cls.file = os.path.join(cls.dir, "web.nomad.hcl")
-        for name, text in (("web.nomad.hcl", JOB), ("pool.hcl", 'node_pool "p" {}\n'), ("quota.hcl", 'name = "q"\n')):
+        for name, text in (("web.nomad.hcl", JOB), ("pool.hcl", 'node_pool "p" {}\n'), ("quota.hcl", 'name = "q"\n'), ("volume.hcl", VOLUME)):
             with open(os.path.join(cls.dir, name), "w") as f:
                 f.write(text)
         cls.words = {name: cls.words_of(name) for name in commands() if name not in LOCAL}

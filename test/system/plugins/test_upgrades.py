@@ -28,8 +28,7 @@ class UpgradeTest(test_plugins.DriverTest):
         self.place = f"{agent.plugin_dir}/naps.so"
         self.nap(agent, "long", "100000s", count=tasks)
         agent.wait_for_allocs("long", "running", tasks, timeout=120)
-        self.before = self.sleepers(agent)
-        self.assertEqual(len(self.before), tasks)
+        self.before = self.awaited_sleepers(agent, tasks)
         return agent
 
     def version(self, number):
