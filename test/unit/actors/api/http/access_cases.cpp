@@ -157,8 +157,6 @@ Cases volume_cases() {
        {"/v1/volume/csi/bbb-volume/detach" + b + "&node=" + own_node}},
       {"PUT /v1/search",
        {"/v1/search" + all, R"({"Prefix":"bbb","Context":"volumes"})", "bbb-volume"}},
-      {"GET /v1/event/stream",
-       {"/v1/event/stream?topic=CSIVolume" + std::string{"&namespace=bbb"}, "", "", false}},
   };
 }
 
