@@ -4,11 +4,14 @@
 #include <chrono>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <fmt/format.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
@@ -29,61 +32,48 @@ std::uint16_t number_of(Cause cause) {
   return static_cast<std::uint16_t>(cause);
 }
 
-/// The socket by a directory that is held open: however long its path is, its address is short.
-struct Socket {
-  host::UniqueFd directory;
-  std::string address;
-};
-
-Result<Socket> find_socket(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == path.npos || slash + 1 == path.size())
-    return Error{Errc::not_found, fmt::format("\"{}\" is no path of a socket", path)};
-  const auto name = path.substr(slash + 1);
-  Socket socket;
-  socket.directory.reset(
-      ::open(path.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!socket.directory) return errno_error(path, errno, Errc::not_found);
+/// A connection to the socket at `path`: `not_found` if there is none, or nobody listens at it. A
+/// link is none: it would have the agent speak to whoever its task likes.
+Result<host::UniqueFd> connect_to(const std::string& path) {
+  const host::UniqueFd found{::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
+  if (!found) return errno_error(fmt::format("\"{}\"", path), errno, Errc::not_found);
 
   struct stat status {};
 
-  // A link would have the agent speak to whoever its task likes.
-  if (::fstatat(socket.directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno_error(path, errno, Errc::not_found);
+  if (::fstat(found.get(), &status) != 0) return errno_error(path, errno);
   if (!S_ISSOCK(status.st_mode))
     return Error{Errc::not_found, fmt::format("{} is no socket", path)};
-  socket.address = fmt::format("unix:/proc/self/fd/{}/{}", socket.directory.get(), name);
-  return socket;
+  host::UniqueFd connection{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (!connection) return errno_error(path, errno);
+  // By what was found: however long its path is, this address is short.
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}", found.get());
+  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return connection;
+  if (errno == ECONNREFUSED) return Error{Errc::not_found, "nobody listens at its socket"};
+  return errno_error(path, errno);
 }
 
-std::shared_ptr<grpc::Channel> connect(const std::string& address) {
+std::shared_ptr<grpc::Channel> channel_over(host::UniqueFd connection) {
   grpc::ChannelArguments settings;
   settings.SetMaxReceiveMessageSize(most_message_bytes);
-  settings.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   settings.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  settings.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   settings.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), settings);
+  return grpc::CreateCustomInsecureChannelFromFd("csi", connection.release(), settings);
 }
 
-/// gRPC's own words for an answer that is too much, which have no code of their own.
+/// gRPC's own words for an answer that is too much: its code is that of plugins who are out of
+/// something.
 bool is_too_much(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED
          && status.error_message().find("larger than max") != std::string::npos;
-}
-
-/// Likewise, for one that nobody has connected.
-bool is_unconnected(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE
-         && status.error_message().find("failed to connect") != std::string::npos;
 }
 
 Answer failure_of(std::uint64_t number, const grpc::Status& status) {
   if (is_too_much(status))
     return failed(number, number_of(Cause::nonsense),
                   fmt::format("it answers with more than {} bytes", most_message_bytes));
-  if (is_unconnected(status))
-    return failed(number, number_of(Cause::no_socket), "nobody listens at its socket");
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
     return failed(number, number_of(Cause::deadline), "it has not answered in time");
   auto text = one_line(status.error_message());
@@ -102,10 +92,8 @@ template <class Service, class Request, class Response>
 class CallOf final : public PluginCall,
                      public std::enable_shared_from_this<CallOf<Service, Request, Response>> {
 public:
-  CallOf(Socket socket, std::uint64_t number)
-      : socket_{std::move(socket)},
-        number_{number},
-        stub_{Service::NewStub(connect(socket_.address))} {}
+  CallOf(host::UniqueFd connection, std::uint64_t number)
+      : number_{number}, stub_{Service::NewStub(channel_over(std::move(connection)))} {}
 
   void begin(Call call, Method<Service, Request, Response> method, Then then) {
     fill(call, request_);
@@ -129,7 +117,6 @@ private:
     return draft.freeze();
   }
 
-  Socket socket_;
   std::uint64_t number_;
   std::unique_ptr<typename Service::Stub> stub_;
   grpc::ClientContext context_;
@@ -139,13 +126,13 @@ private:
 
 struct Starting {
   Call call;
-  Socket socket;
+  host::UniqueFd connection;
   PluginCall::Then then;
 
   template <class Service, class Request, class Response>
   std::shared_ptr<PluginCall> begin(Method<Service, Request, Response> method) {
-    const auto made
-        = std::make_shared<CallOf<Service, Request, Response>>(std::move(socket), call.getNumber());
+    const auto made = std::make_shared<CallOf<Service, Request, Response>>(std::move(connection),
+                                                                           call.getNumber());
     made->begin(call, method, std::move(then));
     return made;
   }
@@ -272,8 +259,8 @@ std::shared_ptr<PluginCall> start_any(Starting& starting) {
 /// of one of its own callbacks: one question, to nobody, keeps it for as long as the program lives.
 void keep_callbacks() {
   struct Kept {
-    std::unique_ptr<proto::Identity::Stub> stub
-        = proto::Identity::NewStub(connect("unix:/dev/null/nobody"));
+    std::unique_ptr<proto::Identity::Stub> stub = proto::Identity::NewStub(
+        grpc::CreateChannel("unix:/dev/null/nobody", grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     proto::ProbeRequest request;
     proto::ProbeResponse response;
@@ -301,12 +288,14 @@ Answer failed(std::uint64_t number, std::uint16_t cause, const std::string& why)
 
 std::shared_ptr<PluginCall> PluginCall::start(schema::csi::Call::Reader call, Then then) {
   keep_callbacks();
-  auto socket = find_socket(copy(call.getSocket()));
-  if (!socket) {
-    then(failed(call.getNumber(), number_of(Cause::no_socket), socket.error().what));
+  auto connection = connect_to(copy(call.getSocket()));
+  if (!connection) {
+    const bool is_none = connection.error().code == Errc::not_found;
+    then(failed(call.getNumber(), number_of(is_none ? Cause::no_socket : Cause::unavailable),
+                connection.error().what));
     return nullptr;
   }
-  Starting starting{call, std::move(*socket), then};
+  Starting starting{call, std::move(*connection), then};
   auto started = start_any(starting);
   if (!started)
     then(failed(call.getNumber(), number_of(Cause::unimplemented), "there is no such method"));
