@@ -15,6 +15,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/object/enum_name.hpp"
 #include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
@@ -70,18 +71,26 @@ bool mounts_csi_volumes(const HookScope& scope) {
   return false;
 }
 
+/// The one that a job calls so, of those that there are; else `otherwise`.
+template <class Enum>
+Enum named(std::string_view name, std::initializer_list<Enum> all, Enum otherwise) {
+  for (const auto one : all)
+    if (enum_name(one) == name) return one;
+  return otherwise;
+}
+
 schema::CsiAccessMode access_mode_named(std::string_view name) {
   using Mode = schema::CsiAccessMode;
-  for (const auto mode :
-       {Mode::SINGLE_NODE_READER_ONLY, Mode::SINGLE_NODE_WRITER, Mode::MULTI_NODE_READER_ONLY,
-        Mode::MULTI_NODE_SINGLE_WRITER, Mode::MULTI_NODE_MULTI_WRITER})
-    if (usage_of(false, {}, mode) == fmt::format("rw--{}", name)) return mode;
-  return Mode::UNKNOWN;
+  return named(
+      name,
+      {Mode::SINGLE_NODE_READER_ONLY, Mode::SINGLE_NODE_WRITER, Mode::MULTI_NODE_READER_ONLY,
+       Mode::MULTI_NODE_SINGLE_WRITER, Mode::MULTI_NODE_MULTI_WRITER},
+      Mode::UNKNOWN);
 }
 
 schema::CsiAttachmentMode attachment_mode_named(std::string_view name) {
-  if (name == "block-device") return schema::CsiAttachmentMode::BLOCK_DEVICE;
-  return schema::CsiAttachmentMode::FILE_SYSTEM;
+  using Mode = schema::CsiAttachmentMode;
+  return named(name, {Mode::BLOCK_DEVICE}, Mode::FILE_SYSTEM);
 }
 
 // -- plugins -------------------------------------------------------------------------------------
