@@ -1,11 +1,12 @@
 #include "cli/job/circumstances.hpp"
 
-#include <charconv>
-#include <optional>
-#include <utility>
+#include <iterator>
+#include <sstream>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+
+#include "runtime/base/whole_number.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -13,21 +14,8 @@ namespace {
 using Verb = CircumstanceWords::Verb;
 
 std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (true) {
-    const auto begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) return words;
-    const auto end = std::min(text.find_first_of(" \t", begin), text.size());
-    words.emplace_back(text.substr(begin, end - begin));
-    text.remove_prefix(end);
-  }
-}
-
-std::optional<std::int64_t> count_of(const std::string& word) {
-  std::int64_t count = 0;
-  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), count);
-  if (failed != std::errc{} || end != word.data() + word.size() || count < 1) return std::nullopt;
-  return count;
+  std::istringstream words{std::string{text}};
+  return {std::istream_iterator<std::string>{words}, {}};
 }
 
 }  // namespace
@@ -37,7 +25,7 @@ Result<CircumstanceWords> read_circumstance(std::string_view text) {
   if (words.size() == 2 && words[0] == "drain") return CircumstanceWords{Verb::drain, words[1]};
   if (words.size() == 2 && words[0] == "remove") return CircumstanceWords{Verb::remove, words[1]};
   if (words.size() == 4 && words[0] == "add" && words[2] == "like")
-    if (const auto count = count_of(words[1]))
+    if (const auto count = nomad::whole_number<std::int64_t>(words[1]); count && *count > 0)
       return CircumstanceWords{Verb::add, words[3], *count};
   return Error{Errc::invalid_argument,
                fmt::format("\"{}\" is nothing that a plan can suppose: it is \"drain NODE\", "
