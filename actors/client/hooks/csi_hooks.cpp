@@ -15,7 +15,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
-#include "runtime/object/enum_name.hpp"
+#include "runtime/state/volumes/claims.hpp"
 #include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
@@ -71,28 +71,6 @@ bool mounts_csi_volumes(const HookScope& scope) {
   return false;
 }
 
-/// The one that a job calls so, of those that there are; else `otherwise`.
-template <class Enum>
-Enum named(std::string_view name, std::initializer_list<Enum> all, Enum otherwise) {
-  for (const auto one : all)
-    if (enum_name(one) == name) return one;
-  return otherwise;
-}
-
-schema::CsiAccessMode access_mode_named(std::string_view name) {
-  using Mode = schema::CsiAccessMode;
-  return named(
-      name,
-      {Mode::SINGLE_NODE_READER_ONLY, Mode::SINGLE_NODE_WRITER, Mode::MULTI_NODE_READER_ONLY,
-       Mode::MULTI_NODE_SINGLE_WRITER, Mode::MULTI_NODE_MULTI_WRITER},
-      Mode::UNKNOWN);
-}
-
-schema::CsiAttachmentMode attachment_mode_named(std::string_view name) {
-  using Mode = schema::CsiAttachmentMode;
-  return named(name, {Mode::BLOCK_DEVICE}, Mode::FILE_SYSTEM);
-}
-
 // -- plugins -------------------------------------------------------------------------------------
 
 class CsiPluginHookState {
@@ -134,7 +112,8 @@ private:
   }
 
   std::string socket_directory() const {
-    return fmt::format("{}/plugins/{}", parts_.root, view(scope_.target->getAllocId()));
+    return fmt::format("{}/plugins/{}/{}", parts_.root, view(scope_.target->getAllocId()),
+                       view(scope_.target->getTask()));
   }
 
   bool is_isolated() const { return view(scope_.target->getDriver().getFsIsolation()) != "none"; }
@@ -275,8 +254,8 @@ private:
     auto id = copy(volume.getSource());
     if (volume.getPerAlloc())
       id += fmt::format("[{}]", workload::alloc_index(scope_.alloc->name()));
-    const auto access = access_mode_named(view(volume.getAccessMode()));
-    const auto attachment = attachment_mode_named(view(volume.getAttachmentMode()));
+    const auto access = state::access_mode_of(view(volume.getAccessMode()));
+    const auto attachment = state::attachment_mode_of(view(volume.getAttachmentMode()));
     const auto mode
         = volume.getReadOnly() ? schema::CsiClaimMode::READ : schema::CsiClaimMode::WRITE;
     return {.alias = std::string{alias},

@@ -6,6 +6,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::client {
 
@@ -13,13 +14,6 @@ namespace {
 
 using workload::VolumeRow;
 
-constexpr std::string_view access_names[] = {"",
-                                             "single-node-reader-only",
-                                             "single-node-writer",
-                                             "multi-node-reader-only",
-                                             "multi-node-single-writer",
-                                             "multi-node-multi-writer"};
-constexpr std::string_view attachment_names[] = {"", "block-device", "file-system"};
 constexpr std::uint8_t csi_modes[] = {0, 2, 1, 3, 4, 5};  ///< By our number.
 
 template <class Name, std::size_t size>
@@ -250,9 +244,7 @@ VolumeMountOptions merged(VolumeMountOptions over, schema::MountOptions::Reader 
 std::string usage_of(bool reads,
                      schema::CsiAttachmentMode attachment,
                      schema::CsiAccessMode access) {
-  return fmt::format("{}-{}-{}", reads ? "ro" : "rw",
-                     at_or_first(attachment_names, static_cast<std::size_t>(attachment)),
-                     at_or_first(access_names, static_cast<std::size_t>(access)));
+  return fmt::format("{}-{}-{}", reads ? "ro" : "rw", enum_name(attachment), enum_name(access));
 }
 
 std::uint8_t csi_access_mode(schema::CsiAccessMode mode) {

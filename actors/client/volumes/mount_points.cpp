@@ -75,15 +75,30 @@ bool is_on_shared(const std::string& path) {
   return best != nullptr && best->is_shared;
 }
 
+/// Those of the allocation and the volume that `path` was mounted for, unless others use them.
+void remove_directories_above(const std::string& path) {
+  std::vector<std::string> unused;
+  auto above = fs::path{path}.parent_path();
+  for (; unused.size() < 3 && above.has_relative_path(); above = above.parent_path()) {
+    if (above.filename() == "per-alloc" || above.filename() == "staging") break;
+    unused.push_back(above.string());
+  }
+  if (unused.size() > 2 || !above.has_relative_path()) return;  // no place of a volume
+  for (const auto& directory : unused)
+    if (::rmdir(directory.c_str()) != 0) return;
+}
+
 }  // namespace
 
 bool is_mount_point(const std::string& path) {
   struct statx status {};
 
-  return ::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
-                 &status)
-             == 0
-         && (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  // Nothing is asked of the file system there: its plugin may be gone, and it may be dead with it.
+  // What can't be looked at for another reason than that it is not there is taken for mounted.
+  const auto flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+  if (::statx(AT_FDCWD, path.c_str(), flags, 0, &status) != 0)
+    return errno != ENOENT && errno != ENOTDIR;
+  return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 Result<> make_directory(const std::string& path) {
@@ -111,7 +126,8 @@ Result<> clear_mount_point(const std::string& path) {
   // What is in it belongs to nobody any more, and is not ours to remove.
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != ENOTDIR)
     return errno_error("removing " + path, errno, Errc::unavailable);
-  if (::unlink(path.c_str()) != 0) return {};  // a block device's file, or nothing
+  static_cast<void>(::unlink(path.c_str()));  // a block device's file, or nothing
+  remove_directories_above(path);
   return {};
 }
 

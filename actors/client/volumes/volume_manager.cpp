@@ -255,6 +255,8 @@ void VolumeManagerState::acquired(const std::string& alloc,
 // -- what volumes need ---------------------------------------------------------------------------
 
 void VolumeManagerState::perform(volume_action::Save& it) {
+  // Of the steps down none needs what servers have said of it, its secrets among that.
+  if (it.row.phase >= workload::VolumeRow::Phase::leaving) claimed_.erase(it.row.key());
   storage::ClientBatch batch;
   client_db::put_volume(batch, it.row);
   const auto saved
@@ -349,9 +351,8 @@ void VolumeManagerState::perform(volume_action::Look& it) {
             const auto mounted = outcome.as<VolumeMachine::Mounted>();
             on_volumes([&] { volumes_.looked(operation, mounted, now()); });
           },
-          [this, operation = it.operation](const Error&) {
-            // Nothing is known: a plugin is asked again for what it has done.
-            on_volumes([&] { volumes_.looked(operation, {}, now()); });
+          [this, it](const Error&) {  // nothing is known: what may be mounted is not given back
+            actor::post_after(self_, 1s, [this, it]() mutable { perform(it); });
           });
 }
 
@@ -370,7 +371,8 @@ void VolumeManagerState::perform(volume_action::Do& it) {
                 blocking::make([directory] { return make_directory(directory); }))
       .then([this, it](blocking::Outcome&) { call_node(it); },
             [this, it](const Error& err) {
-              step_done(it, VolumeMachine::Refusal{err, false});
+              // Whoever clears what is beside it may have removed a directory above in between.
+              step_done(it, VolumeMachine::Refusal{err, true});
             });
 }
 
