@@ -1,11 +1,9 @@
 #include "cli/job/circumstances.hpp"
 
-#include <iterator>
-#include <sstream>
-
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/base/whole_number.hpp"
 
 namespace nomad::cli {
@@ -13,20 +11,17 @@ namespace {
 
 using Verb = CircumstanceWords::Verb;
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::istringstream words{std::string{text}};
-  return {std::istream_iterator<std::string>{words}, {}};
-}
-
 }  // namespace
 
 Result<CircumstanceWords> read_circumstance(std::string_view text) {
-  const auto words = words_of(text);
-  if (words.size() == 2 && words[0] == "drain") return CircumstanceWords{Verb::drain, words[1]};
-  if (words.size() == 2 && words[0] == "remove") return CircumstanceWords{Verb::remove, words[1]};
+  const auto words = fields(text);
+  if (words.size() == 2 && words[0] == "drain")
+    return CircumstanceWords{Verb::drain, std::string{words[1]}};
+  if (words.size() == 2 && words[0] == "remove")
+    return CircumstanceWords{Verb::remove, std::string{words[1]}};
   if (words.size() == 4 && words[0] == "add" && words[2] == "like")
     if (const auto count = nomad::whole_number<std::int64_t>(words[1]); count && *count > 0)
-      return CircumstanceWords{Verb::add, words[3], *count};
+      return CircumstanceWords{Verb::add, std::string{words[3]}, *count};
   return Error{Errc::invalid_argument,
                fmt::format("\"{}\" is nothing that a plan can suppose: it is \"drain NODE\", "
                            "\"remove NODE\" or \"add 3 like NODE\", with a node's name or the "

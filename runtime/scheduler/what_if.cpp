@@ -8,6 +8,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/job_kind.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/plan/plan_check.hpp"
 #include "runtime/scheduler/plan/plan_command.hpp"
@@ -26,13 +27,20 @@ bool runs_everywhere(schema::Job::Reader job) {
   return view(job.getType()) == "system" || view(job.getType()) == "sysbatch";
 }
 
+std::int64_t count_of(schema::Job::Reader job) {
+  std::int64_t count = 0;
+  for (const auto group : job.getTaskGroups())
+    count += std::max<std::int64_t>(group.getCount(), 1);
+  return count;
+}
+
 /// Those jobs that something changes for, the ones to be scheduled first in front.
 class Concerned {
 public:
   explicit Concerned(JobName planned) : planned_{planned} {}
 
   void add(const Object<schema::Job>& job) {
-    if (!job || job->getStop() || job->hasPeriodic() || job->hasParameterizedJob()) return;
+    if (!job || job->getStop() || job->hasPeriodic() || is_parameterized(*job)) return;
     const auto ns = view(job->getNamespace());
     const auto id = view(job->getId());
     if (ns == planned_.ns && id == planned_.id) return;
@@ -61,7 +69,7 @@ public:
                    fmt::format("there is no node \"{}\" to suppose anything of: node status lists "
                                "those that there are",
                                circumstance.node_id)};
-    if (circumstance.kind == Kind::add) return add(node, circumstance.count, concerned);
+    if (circumstance.kind == Kind::add) return add(node, circumstance.count);
     std::vector<state::AllocRef> leaving;
     for (const auto& entry : state.allocs_by_node(circumstance.node_id)) {
       if (entry.value()->terminal()) continue;
@@ -71,11 +79,24 @@ public:
     return circumstance.kind == Kind::drain ? drain(node, leaving) : remove(node);
   }
 
+  /// What takes room on nodes that were added: jobs that run on each, and those that wait.
+  void concern_for_added(Concerned& concerned) const {
+    if (added_ == 0) return;
+    const auto state = store_.snapshot();
+    for (const auto& entry : state.jobs())
+      if (runs_everywhere(*entry.value())) concerned.add(entry.value());
+    for (const auto& entry : state.evals())
+      if (const auto& eval = entry.value(); eval->getStatus() == schema::EvalStatus::BLOCKED)
+        concerned.add(state.job(view(eval->getNamespace()), view(eval->getJobId())));
+  }
+
   /// What schedulers do with all of them.
   Result<OtherJobs> schedule(const Concerned& concerned) {
     OtherJobs others;
+    std::int64_t wanted = 0;
     for (const auto& [key, job] : concerned.jobs()) {
-      if (others.scheduled == most_other_jobs) {
+      wanted += count_of(*job);
+      if (others.scheduled == most_other_jobs || wanted > most_other_allocs) {
         ++others.left_out;
         continue;
       }
@@ -134,7 +155,7 @@ private:
   }
 
   /// Ready ones. What is unique to a node is not the new ones': it would match constraints.
-  Result<> add(const Object<schema::Node>& like, std::uint32_t count, Concerned& concerned) {
+  Result<> add(const Object<schema::Node>& like, std::uint32_t count) {
     if (count == 0 || count > most_added_nodes - added_)
       return Error{Errc::invalid_argument,
                    fmt::format("from 1 to {} nodes can be added in all, not {}", most_added_nodes,
@@ -143,12 +164,6 @@ private:
       NOMAD_TRY(apply([&](schema::Command::Builder command) {
         fill_alike(command.initNodeRegister(), *like, ++added_);
       }));
-    const auto state = store_.snapshot();
-    for (const auto& entry : state.jobs())
-      if (runs_everywhere(*entry.value())) concerned.add(entry.value());
-    for (const auto& entry : state.evals())
-      if (const auto& eval = entry.value(); eval->getStatus() == schema::EvalStatus::BLOCKED)
-        concerned.add(state.job(view(eval->getNamespace()), view(eval->getJobId())));
     return {};
   }
 
@@ -231,6 +246,7 @@ Result<OtherJobs> suppose(state::Store& store,
   Concerned concerned{planned};
   for (const auto& circumstance : circumstances)
     NOMAD_TRY(supposing.put(circumstance, concerned));
+  supposing.concern_for_added(concerned);
   return supposing.schedule(concerned);
 }
 

@@ -33,9 +33,11 @@ struct Circumstance {
 /// A scheduler whose plans are all accepted, and that comes to no end in so many, is at fault.
 inline constexpr int most_steps = 8;
 
-/// So many nodes may be added in all, and so many other jobs are scheduled for them.
+/// So many nodes may be added in all, and so many other jobs are scheduled for them, that want so
+/// many allocations together.
 inline constexpr std::uint32_t most_added_nodes = 1000;
 inline constexpr std::size_t most_other_jobs = 200;
+inline constexpr std::int64_t most_other_allocs = 20'000;
 
 /// What came of the other jobs.
 struct OtherJobs {

@@ -74,8 +74,9 @@ void append_warnings(std::vector<std::string>& to, const scheduler::OtherJobs& o
   if (others.left_out != 0)
     to.push_back(fmt::format(
         "{} that the circumstances concern {} left out of the plan: they are "
-        "scheduled by a plugin, or are more than {}",
-        jobs(others.left_out), others.left_out == 1 ? "was" : "were", scheduler::most_other_jobs));
+        "scheduled by a plugin, or are more than {} or want more than {} allocations together",
+        jobs(others.left_out), others.left_out == 1 ? "was" : "were", scheduler::most_other_jobs,
+        scheduler::most_other_allocs));
 }
 
 /// Which nodes the groups' new allocations come to; to who may read the job.

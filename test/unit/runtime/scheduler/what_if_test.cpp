@@ -134,6 +134,38 @@ TEST_CASE_FIXTURE(WhatIf, "what if: other jobs take their part of what is left f
   REQUIRE(run->failed_groups.size() == 1);
 }
 
+TEST_CASE_FIXTURE(WhatIf, "what if: what was dispatched leaves with its node, as other jobs do") {
+  const auto first = add_node();
+  process(register_job(make_job(6, [](schema::Job::Builder job) {
+    job.setId("sum/dispatch-1");
+    job.setName("sum/dispatch-1");
+    job.setParentId("sum");
+    job.setDispatched(true);
+    job.initParameterizedJob();
+  })));
+  start_all("sum/dispatch-1");
+  add_node();
+
+  const auto run = plan(make_job(8), {{Kind::remove, first}}, true);
+
+  REQUIRE(run.has_value());
+  CHECK(run->others->scheduled == 1);
+  CHECK(placed(*run) == 2);
+}
+
+TEST_CASE_FIXTURE(WhatIf, "what if: jobs that want too much together are left out, and counted") {
+  const auto first = add_node();
+  process(register_job(other("huge", 50, most_other_allocs + 1)));
+  start_all("huge");
+  add_node();
+
+  const auto run = plan(make_job(1), {{Kind::remove, first}}, true);
+
+  REQUIRE(run.has_value());
+  CHECK(run->others->scheduled == 0);
+  CHECK(run->others->left_out == 1);
+}
+
 TEST_CASE_FIXTURE(WhatIf, "what if: a job that waits takes a node that is added") {
   const auto full = add_node();
   process(register_job(other("waits", 80, 12)));
