@@ -63,7 +63,7 @@ private:
     auto& suggestions = object.raw("Suggestions");
     suggestions += '[';
     for (bool is_first = true; const auto& one : group.suggestions) {
-      if (!shows_nodes_ && one.names_scope) continue;
+      if (!shows_nodes_ && one.tells_of_nodes) continue;
       if (!std::exchange(is_first, false)) suggestions += ',';
       append(suggestions, one);
     }

@@ -52,10 +52,12 @@ Answer capacity(const View& view_of, const Question& asked) {
   return Answer::json(capacity_json(*counted, may_read_nodes(view_of)));
 }
 
-/// Whatever may change where something fits.
+/// What changes often of what an answer tells of. Quotas, pools and the schedulers' configuration
+/// wake nobody who waits.
 std::uint64_t explanation_index(const View& view_of) {
   return std::max({view_of.index(Table::jobs), view_of.index(Table::nodes),
-                   view_of.index(Table::allocs), view_of.index(Table::evals)});
+                   view_of.index(Table::allocs), view_of.index(Table::evals),
+                   view_of.index(Table::deployments), view_of.index(Table::csi_volumes)});
 }
 
 Outcome answer_of(Call& call, Answer (*answer)(const View& view_of, const Question& asked)) {
@@ -72,7 +74,9 @@ Outcome answer_of(Call& call, Answer (*answer)(const View& view_of, const Questi
     return Read{
         .watch
         = {state::watch_key(Table::jobs, job), state::watch_prefix(Table::nodes, ""),
-           state::watch_prefix(Table::allocs, ""), state::watch_key(Table::evals_by_job, job)},
+           state::watch_prefix(Table::allocs, ""), state::watch_key(Table::evals_by_job, job),
+           state::watch_key(Table::deployments_by_job, job),
+           state::watch_prefix(Table::csi_volumes, state::join_key(options.ns, ""))},
         .index = explanation_index,
         .answer = [question, answer](const View& view_of) { return answer(view_of, question); },
         .is_heavy = [](const View&) { return true; }};

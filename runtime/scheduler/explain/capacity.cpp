@@ -21,7 +21,7 @@ bool takes_only_amounts(const GroupSpec& group) {
   });
   return !group.has_network() && !group.has_devices && !has_task_networks
          && !group.distinct_hosts_of_job && !group.distinct_hosts_of_group
-         && group.distinct_properties.empty();
+         && group.distinct_properties.empty() && group.csi_volumes.empty();
 }
 
 /// How many of what is asked for are free, and which amount is the first to end.
@@ -37,10 +37,16 @@ NodeCapacity divided(const Amounts& amounts, std::int64_t most) {
 }
 
 /// One more of the group in the ground's proposal, where the selection says.
-void take(Ground& ground, const GroupSpec& group, const Selection& selection) {
+void take(Ground& ground,
+          const GroupSpec& group,
+          const std::string& name,
+          std::int64_t number,
+          const Selection& selection) {
   const auto job = ground.job().reader();
   const auto node = selection.node->reader();
   Draft<schema::Allocation> row;
+  row->setId(text(fmt::format("{}-{}", view(node.getId()), number)));
+  row->setName(text(name));
   row->setNamespace(job.getNamespace());
   row->setJobId(job.getId());
   row->setTaskGroup(text(group.name));
@@ -64,7 +70,7 @@ NodeCapacity given_out(NodeJudge& judge,
   NodeCapacity result{.node = {}, .more = 0, .binds = Obstacle::room};
   while (verdict.fits() && verdict.selection->preempted.empty() && result.more < most) {
     if (budget.is_spent()) break;
-    take(judge.ground(), judge.group(), *verdict.selection);
+    take(judge.ground(), judge.group(), judge.alloc_name(), result.more, *verdict.selection);
     ++result.more;
     std::uint64_t work = 0;
     verdict = judge.judge(node, true, work);
@@ -127,7 +133,7 @@ public:
 
   GroupCapacity count() {
     const auto& group = judge_.group();
-    const bool is_plain = takes_only_amounts(group);
+    const bool is_plain = !ground_.options().is_system && takes_only_amounts(group);
     GroupCapacity out{.name = std::string{group.name}};
     for (auto cursor = state_.nodes_map().first(); cursor.valid(); cursor.next()) {
       if (budget_.is_spent() || out.more >= most_counted) {

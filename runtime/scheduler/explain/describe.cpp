@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/ids.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/object/entries.hpp"
@@ -82,9 +83,9 @@ Reason of_port(const NodeJudge& judge,
       if (!holds_port(alloc, wanted)) continue;
       if (may_name && !may_name(alloc.ns()))
         return plain(Obstacle::port, subject, "held by an allocation of another namespace");
-      return plain(Obstacle::port, subject,
-                   fmt::format("held by allocation {} of job \"{}\"", alloc.id().substr(0, 8),
-                               alloc.job_id()));
+      return plain(
+          Obstacle::port, subject,
+          fmt::format("held by allocation {} of job \"{}\"", short_id(alloc.id()), alloc.job_id()));
     }
   }
   return plain(Obstacle::port, subject, "taken");

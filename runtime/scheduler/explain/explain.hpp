@@ -2,10 +2,10 @@
 // which it changes nothing, and asks what the schedulers ask; see node_judge.hpp for what holds
 // between the two. Plans that are under way are not known here.
 //
-// (1) What it does is bounded by `Question::most_work`; of what is not looked at the answer says
-// how
-//     much there is.
-// (2) A suggestion is told only if one more allocation was placed with it.
+//   (1) What it does is bounded by `Question::most_work`; the answer says how much was not looked
+//   at. (2) A suggestion is told only if one more allocation was placed with it; but that of a
+//   smaller
+//       count, with which nothing has to be placed.
 //
 // May depend on: runtime/state. Pure but for `goes_on`, which is asked every few hundred nodes.
 #pragma once

@@ -60,10 +60,11 @@ struct AskedNode {
 
 /// A change with which one more allocation is placed, which was tried.
 struct Suggestion {
-  std::string text;          ///< `64 MiB less memory (task "server": 256 -> 192)`
-  NamedNode node = {};       ///< On which it then comes; empty: on none, there is nothing to place.
-  bool of_node = false;      ///< The change is one of this node.
-  bool names_scope = false;  ///< The text names a node pool or datacenter that the job does not.
+  std::string text;      ///< `64 MiB less memory (task "server": 256 -> 192)`
+  NamedNode node = {};   ///< On which it then comes; empty: on none, there is nothing to place.
+  bool of_node = false;  ///< The change is one of this node.
+  /// The text names a node pool or datacenter that the job does not, or what is free somewhere.
+  bool tells_of_nodes = false;
 };
 
 /// What has to come first.

@@ -219,7 +219,7 @@ bool GroupPass::try_change(const Refused& refused,
   if (std::ranges::any_of(out, is_told)) return true;
   auto* trial = trial_of(*change);
   if (trial == nullptr) return false;
-  budget_.spend(judge_.constraints().size());
+  budget_.spend(judge_.constraints().size() + rows_.size() + 1);
   const auto& group = group_in(*trial, judge_.group().name);
   // A ground keeps nodes by their ids, and a changed one is of this try alone.
   if (!change->of_node.empty()) {
@@ -230,10 +230,12 @@ bool GroupPass::try_change(const Refused& refused,
   } else if (!trial->place_on(*refused.node, group, judge_.alloc_name())) {
     return false;
   }
-  const bool names_scope = std::ranges::any_of(against, [](ReasonId id) {
-    return obstacle_of(id) == Obstacle::node_pool || obstacle_of(id) == Obstacle::datacenter;
+  const bool tells_of_nodes = std::ranges::any_of(against, [](ReasonId id) {
+    const auto what = obstacle_of(id);
+    return is_amount(what) || what == Obstacle::node_pool || what == Obstacle::datacenter
+           || what == Obstacle::distinct_property;
   });
-  out.push_back({change->text, named(**refused.node), !change->of_node.empty(), names_scope});
+  out.push_back({change->text, named(**refused.node), !change->of_node.empty(), tells_of_nodes});
   return true;
 }
 

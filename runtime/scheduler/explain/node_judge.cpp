@@ -13,7 +13,7 @@ namespace {
 /// What looking at one node costs beside its constraints.
 constexpr std::uint64_t work_of_node = 8;
 
-/// Different texts about networks that are kept. They may name what each node is called.
+/// Different texts about networks that are kept.
 constexpr std::size_t most_network_texts = 256;
 
 std::int64_t cores_asked(const GroupSpec& group) {
@@ -159,8 +159,12 @@ void NodeJudge::judge_networks_and_volumes(schema::Node::Reader node, Reasons& o
     if (!has_host_volume(node, group_.host_volumes[i], alloc_name_))
       out.push_back(reason_id(Obstacle::host_volume, i));
   if (group_.csi_volumes.empty()) return;
-  if (auto text = ground_.selector().missing_volumes(group_, node, alloc_name_); !text.empty())
+  if (auto text = ground_.selector().missing_volumes(group_, node, alloc_name_); !text.empty()) {
+    // Nodes of one answer are one class, and not everybody may read what nodes are called.
+    const auto named = fmt::format("client {}", view(node.getId()));
+    if (text.ends_with(named)) text.replace(text.size() - named.size(), named.size(), "the client");
     out.push_back(network_reason(Obstacle::csi_volume, std::move(text)));
+  }
 }
 
 bool NodeJudge::place(const Object<schema::Node>& node, Verdict& out) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/object/enum_name.hpp"
 #include "runtime/object/job_kind.hpp"
@@ -16,10 +17,6 @@ using schema::EvalTrigger;
 
 /// Evaluations of one status that are named.
 constexpr std::size_t most_evals = 4;
-
-std::string short_id(std::string_view id) {
-  return std::string{id.substr(0, 8)};
-}
 
 Wait of_eval(std::string what, schema::Evaluation::Reader eval, std::string_view rest) {
   return {std::move(what), fmt::format("evaluation {} {}", short_id(view(eval.getId())), rest),
@@ -144,10 +141,7 @@ void add_node(const state::Snapshot& state, AllocView alloc, std::vector<Wait>& 
   if (!node)
     out.push_back({"node", "its node is gone"});
   else if (node->getStatus() != schema::NodeStatus::READY)
-    out.push_back(
-        {"node",
-         fmt::format("its node {} is {}", view(node->getName()), enum_name(node->getStatus())),
-         copy(node->getId())});
+    out.push_back({"node", fmt::format("its node is {}", enum_name(node->getStatus()))});
 }
 
 }  // namespace

@@ -87,6 +87,18 @@ TEST_CASE_FIXTURE(Capacities, "capacity: is what the scheduler places, on random
   }
 }
 
+TEST_CASE_FIXTURE(Capacities, "capacity: a system job takes each node once") {
+  for (int i = 0; i < 3; ++i)
+    add_node();
+  const auto job = make_job(1, [](schema::Job::Builder builder) { builder.setType("system"); });
+  register_job(job);
+  CHECK(counted().more == 3);
+  process(evaluate(schema::EvalTrigger::JOB_REGISTER));
+  CHECK(counted().more == 0);
+  add_node();
+  CHECK(counted().more == 1);
+}
+
 TEST_CASE_FIXTURE(Capacities, "capacity: a quota is told besides") {
   apply([](schema::Command::Builder command) {
     auto quota = command.initQuotaUpsert();
