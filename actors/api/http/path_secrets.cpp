@@ -42,9 +42,12 @@ std::vector<SecretText> secrets_in(std::string_view text,
     if (is_signed(part)) add(part);
   if (!store && !text.starts_with(below_tokens)) return found;
   const bool has_no_ids = text.starts_with(below_one_time);
-  const auto is_secret
-      = [has_no_ids, state = store ? std::optional{store->snapshot()} : std::nullopt](
-            std::string_view id) { return has_no_ids || !state || is_of_token(*state, id); };
+  std::optional<state::Snapshot> state;  // once there is an id to look up: most paths have none
+  const auto is_secret = [&](std::string_view id) {
+    if (has_no_ids || !store) return true;
+    if (!state) state = store->snapshot();
+    return is_of_token(*state, id);
+  };
   for (std::size_t at = 0; at + uuid_size <= text.size(); ++at) {
     const auto id = text.substr(at, uuid_size);
     if (!is_uuid(id)) continue;
@@ -55,7 +58,8 @@ std::vector<SecretText> secrets_in(std::string_view text,
 }
 
 std::string_view pattern_of(std::string_view listed) {
-  return listed.substr(std::min(listed.find(' '), listed.size() - 1) + 1);
+  const auto space = listed.find(' ');
+  return space == listed.npos ? std::string_view{} : listed.substr(space + 1);
 }
 
 std::string_view route_of(const Call& call) {
