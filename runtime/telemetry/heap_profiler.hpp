@@ -5,9 +5,8 @@
 // what is told is of the whole life of the process. What C libraries ask for themselves (SQLite,
 // OpenSSL) is not in it, nor what wants an alignment of its own.
 //
-//   (1) A sample begins at a page, as nothing that `malloc` gives otherwise does, so that whoever
-//       frees it is known by its address.
-//   (2) No locks and no memory of its own but for two tables of a fixed size, 1.8 MB of addresses
+//   (1) A sample begins at a page. Few other pieces do, and those are looked up in vain.
+//   (2) No locks and no memory of its own but for two tables of a fixed size, 1.6 MB of addresses
 //       of which a process has touched what it used. What does not fit is not counted.
 //   (3) A child between fork and exec takes no samples.
 //

@@ -37,10 +37,10 @@ is what nobody has asked for yet, and would be taken if somebody did. What is he
 | 1.9.2 | `POST /v1/job/:id/dispatch/payload` | left out | `dispatch` takes the payload as base64: a webhook needs a line of shell: not missed |
 | 1.9.2 | `work_dir`, `denied_host_uids`, `denied_host_gids`, `denied_envvars` (1.10) of exec, raw_exec and java | left out | a shell's `cd`; `client { options }` with `user.denylist` and `env.denylist`; docker has `work_dir` |
 | 1.9.6 | `failures_before_warning`, `weights`, `notes` of checks | left out | of Consul |
-| 1.10 | host volumes that are made by request, `volume create -type host`, claims (`sticky`) | left out | volumes come with issue 43; host volumes of the configuration work |
+| 1.10 | host volumes that are made by request, `volume create -type host`, claims (`sticky`) | left out | host volumes of the configuration work, and CSI volumes |
 | 1.10 | `-group` of `alloc exec`, `alloc logs`, `alloc fs` | works | with `-job` |
 | 1.10 | links to the web UI behind commands, `-ui` | left out | `ui` opens it; scripts get no more lines than those of 1.6 |
-| 1.10 | events of host volumes and CSI | left out | there are neither; variables' (2.0) are left out, for their paths are secrets to some |
+| 1.10 | events of host volumes made by request | left out | there are none; CSI volumes have events; variables' (2.0) are left out, for their paths are secrets to some |
 | 1.10.1 | `job dispatch -priority` | works | |
 | 1.10.2 | `job start`, `once` of templates | works | |
 | 1.10.2 | policies for the identities of a whole namespace | works | `acl policy apply -namespace` |
