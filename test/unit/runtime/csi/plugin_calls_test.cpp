@@ -70,6 +70,12 @@ public:
     pid_ = 0;
   }
 
+  /// Of a plugin that ends by itself: until then somebody may still listen.
+  void await_end() {
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
   void misbehave(const std::string& how) const {
     std::ofstream{dir.path() + "/manners"} << how << '\n';
   }
@@ -193,11 +199,11 @@ TEST_CASE("plugin_calls: a plugin that dies and comes back is asked again at onc
   SamplePlugin plugin;
   plugin.misbehave("Probe die");
   CHECK(plugin.ask(Method::PROBE).failure.cause == Cause::unavailable);
+  plugin.await_end();
   CHECK(plugin.ask(Method::PROBE).failure
         == Failure{Cause::no_socket, "nobody listens at its socket"});
 
   plugin.misbehave("");
-  plugin.stop();
   ::unlink(plugin.socket().c_str());
   plugin.start();
 
